@@ -1,0 +1,93 @@
+"""The command line: one file a command, errors as one line, exit codes 0, 1, 2 and 130."""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from spgcl import __version__
+from spgcl.cli.datasets import app as datasets_app
+from spgcl.cli.embed import embed
+from spgcl.cli.evaluate import evaluate
+from spgcl.cli.fit import fit
+from spgcl.cli.inspect import inspect
+from spgcl.cli.methods import methods
+from spgcl.cli.similar import similar
+from spgcl.errors import InputError
+
+app = typer.Typer(
+    name="spgcl",
+    help="Node embeddings without labels, for homophilic and heterophilic graphs.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("fit")(fit)
+app.command("eval")(evaluate)
+app.command("embed")(embed)
+app.command("similar")(similar)
+app.command("inspect")(inspect)
+app.command("methods")(methods)
+app.add_typer(datasets_app, name="datasets")
+
+# Typer carries its own copy of Click in new versions and uses the installed one in old ones; either way
+# these are the bases of the error that Typer exports.
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+ClickError: type[Exception] = typer.BadParameter.__mro__[2]
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
+    ] = False,
+) -> None:
+    """Node embeddings without labels, for homophilic and heterophilic graphs."""
+    if version:
+        print(f"spgcl {__version__}")
+        raise typer.Exit
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code; every failure is one line on stderr."""
+    try:
+        code = typer.main.get_command(app).main(
+            args=list(arguments), prog_name="spgcl", standalone_mode=False
+        )
+        return int(code or 0)
+    except (InputError, OSError) as error:
+        return _fail(_one_line(error), 2)
+    except ClickError as error:
+        context = getattr(error, "ctx", None)
+        way_out = f" (see {context.command_path} --help)" if context is not None else ""
+        return _fail(
+            f"{error.format_message()}{way_out}" if hasattr(error, "format_message") else str(error), 2
+        )
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail("interrupted", 130)
+    except Exception as error:
+        if os.environ.get("SPGCL_DEBUG"):
+            raise
+        return _fail(
+            f"internal error: {type(error).__name__}: {_one_line(error)} (SPGCL_DEBUG=1 shows where)", 1
+        )
+
+
+def _one_line(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror.lower()}"
+    return " ".join(str(error).split())
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"spgcl: {message}", file=sys.stderr)
+    return code
+
+
+def main() -> None:
+    """Entry point of the `spgcl` command."""
+    code = run(sys.argv[1:])
+    sys.stdout.flush()
+    sys.exit(code)

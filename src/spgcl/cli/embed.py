@@ -1,0 +1,74 @@
+"""`spgcl embed`: vectors for another or a grown graph with a trained run."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spgcl.cli.options import (
+    AttributesOption,
+    DeviceOption,
+    DirectedOption,
+    FeaturesOption,
+    GraphOptions,
+    IdOption,
+    JsonOption,
+    SourceOption,
+    StructuralOption,
+    TargetOption,
+    ThreadsOption,
+    WeightOption,
+)
+from spgcl.cli.output import note, print_json
+from spgcl.errors import InputError
+
+
+def embed(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    graph: Annotated[str, typer.Argument(help="A data set's name, or a path to a graph.")],
+    out: Annotated[Path, typer.Option("--out", help="File to write: .parquet, .npy or .csv.")],
+    features: FeaturesOption = None,
+    structural: StructuralOption = None,
+    source: SourceOption = None,
+    target: TargetOption = None,
+    weight: WeightOption = None,
+    attributes: AttributesOption = None,
+    id_: IdOption = None,
+    directed: DirectedOption = False,
+    device: DeviceOption = "auto",
+    threads: ThreadsOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Embed a graph, old and new nodes alike, with the weights of a run and without training."""
+    import torch
+
+    from spgcl.cli.graphs import resolve
+    from spgcl.estimator import choose_device, require_embeddable
+    from spgcl.io import write_embedding_file
+    from spgcl.runs import explained_memory
+    from spgcl.storage import load_method, read_run
+
+    if threads:
+        torch.set_num_threads(threads)
+    record = read_run(run)
+    where = choose_device(device)
+    options = GraphOptions(features, structural, source, target, weight, attributes, id_, directed)
+    loaded = resolve(graph, options)
+    for remark in loaded.graph.notes:
+        note(remark)
+    width = record.graph["num_features"]
+    if loaded.graph.num_features != width:
+        raise InputError(
+            f"{graph} has {loaded.graph.num_features} features, but {run} was trained on {width}"
+        )
+    method = load_method(run).to(where)
+    require_embeddable(record.method, method.inductive, loaded.graph.digest == record.graph["digest"])
+    with explained_memory():
+        embeddings = method.embed(method.prepare(loaded.graph, where)).cpu().numpy()
+    write_embedding_file(out, embeddings, loaded.graph.node_ids)
+    if json:
+        print_json(
+            {"run": str(run), "file": str(out), "nodes": len(embeddings), "width": embeddings.shape[1]}
+        )
+    else:
+        print(f"{len(embeddings):,} vectors of width {embeddings.shape[1]} written to {out}")

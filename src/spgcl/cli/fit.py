@@ -1,0 +1,205 @@
+"""`spgcl fit`: train on a graph and write the run."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from spgcl.cli.options import (
+    AttributesOption,
+    DeviceOption,
+    DirectedOption,
+    FeaturesOption,
+    GraphOptions,
+    IdOption,
+    JsonOption,
+    LabelsOption,
+    SourceOption,
+    StructuralOption,
+    TargetOption,
+    ThreadsOption,
+    WeightOption,
+)
+from spgcl.cli.output import note, print_json, print_table
+from spgcl.errors import InputError
+
+if TYPE_CHECKING:
+    from spgcl.storage import Run
+
+
+def fit(
+    graph: Annotated[
+        str, typer.Argument(help="A data set's name, or a path to a graph.")
+    ] = "csbm-heterophilic",
+    out: Annotated[Path | None, typer.Option("--out", help="Run folder [runs/GRAPH-METHOD-SEED].")] = None,
+    method: Annotated[str, typer.Option("--method", help="See `spgcl methods`.")] = "spgcl",
+    preset: Annotated[str | None, typer.Option("--preset", help="published, paper or validated.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="A hyper-parameter, name=value.")] = None,
+    steps: Annotated[int | None, typer.Option("--steps", help="Short for --set steps=N.")] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Decides every draw.")] = 0,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Full retrainings, one folder each.")] = 1,
+    format_: Annotated[
+        Literal["parquet", "npy", "csv"], typer.Option("--format", help="Of embeddings.")
+    ] = "parquet",
+    labels: LabelsOption = None,
+    hold_out_edges: Annotated[
+        float, typer.Option("--hold-out-edges", help="Share of edges kept from training for link prediction.")
+    ] = 0.0,
+    observe: Annotated[
+        int, typer.Option("--observe", min=0, help="Record health curves every so many steps.")
+    ] = 0,
+    checkpoint_every: Annotated[
+        float, typer.Option("--checkpoint-every", min=0, help="Seconds between checkpoints.")
+    ] = 60.0,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue a run that was stopped.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run.")] = False,
+    features: FeaturesOption = None,
+    structural: StructuralOption = None,
+    source: SourceOption = None,
+    target: TargetOption = None,
+    weight: WeightOption = None,
+    attributes: AttributesOption = None,
+    id_: IdOption = None,
+    directed: DirectedOption = False,
+    device: DeviceOption = "auto",
+    threads: ThreadsOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Train on a graph without labels and write weights, embeddings and a record of the run."""
+    import torch
+
+    from spgcl.cli.graphs import resolve
+    from spgcl.estimator import choose_device
+    from spgcl.evaluation.health import observer
+    from spgcl.evaluation.links import hold_out_edges as hold_out
+    from spgcl.methods import resolved_settings
+    from spgcl.runs import describe_source, fit_run, open_folder
+    from spgcl.storage import Run, save_held_out
+
+    if resume and overwrite:
+        raise InputError("--resume and --overwrite contradict each other; choose one")
+    if threads:
+        torch.set_num_threads(threads)
+    where = choose_device(device)
+    options = GraphOptions(features, structural, source, target, weight, attributes, id_, directed)
+    loaded = resolve(graph, options, labels)
+    settings = resolved_settings(method, preset, loaded.name, _given(set_, steps))
+    for remark in loaded.graph.notes:
+        note(remark)
+    folder = out or Path("runs") / f"{loaded.name}-{method}-{seed}"
+    done = []
+    for number in range(seed, seed + seeds):
+        place = folder if seeds == 1 else folder / f"seed-{number}"
+        training_graph, *held_out = (
+            hold_out(loaded.graph, hold_out_edges, number) if hold_out_edges else (loaded.graph,)
+        )
+        run = Run(
+            dataset=loaded.name,
+            method=method,
+            preset=preset,
+            settings=settings,
+            seed=number,
+            graph=describe_source(graph, options.given(), labels, training_graph),
+            device=str(where),
+            threads=torch.get_num_threads(),
+            command=["spgcl", *sys.argv[1:]],
+            embedding_format=format_,
+            hold_out_edges=hold_out_edges,
+        )
+        earlier = open_folder(place, run, resume=resume, overwrite=overwrite)
+        if earlier is None or earlier.status != "finished":
+            if held_out:
+                save_held_out(place, *held_out)
+            with (
+                _progress(settings["steps"], f"{loaded.name} {method}", quiet=json) as progress,
+                _stopping() as stop,
+            ):
+                run = fit_run(
+                    place,
+                    training_graph,
+                    run,
+                    save_every=checkpoint_every,
+                    progress=progress,
+                    stop=stop,
+                    observe=observer(loaded.labels, positives=settings.get("positives", 5)),
+                    observe_every=observe,
+                )
+        else:
+            run = earlier
+        done.append((place, run))
+        if run.status == "interrupted":
+            note(f"stopped after {run.steps} steps; embeddings are written, and --resume continues")
+            raise KeyboardInterrupt
+    _say(folder, done, as_json=json)
+
+
+def _given(pairs: list[str] | None, steps: int | None) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    for pair in pairs or []:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise InputError(f"--set {pair!r} is not name=value, for example --set hidden=256")
+        given[name] = value
+    return given if steps is None else {**given, "steps": steps}
+
+
+def _say(folder: Path, done: "list[tuple[Path, Run]]", *, as_json: bool) -> None:
+    summaries = [run.summary(place) for place, run in done]
+    if as_json:
+        print_json(
+            summaries[0] if len(done) == 1 else {**summaries[0], "run": str(folder), "runs": summaries}
+        )
+        return
+    columns = ["run", "steps", "last loss", "prepare s", "train s", "embed s", "peak MiB"]
+    rows = [
+        [
+            str(place),
+            run.steps,
+            run.history["loss"][-1] if run.history.get("loss") else None,
+            *[round(run.seconds[phase], 2) for phase in ("prepare", "train", "embed")],
+            round(run.peak_memory_mib),
+        ]
+        for place, run in done
+    ]
+    print_table(f"{done[0][1].method} on {done[0][1].dataset}", columns, rows)
+    print(f"next: spgcl eval {folder}")
+
+
+@contextmanager
+def _progress(total: int, title: str, *, quiet: bool) -> Iterator[Callable[[int, float], None] | None]:
+    """One calm line on a terminal: steps, loss, time left."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, TextColumn("loss {task.fields[loss]:.4f}"), console=Console(stderr=True)) as bar:
+        task = bar.add_task(title, total=total, loss=float("nan"))
+        yield lambda step, loss: bar.update(task, completed=step, loss=loss)
+
+
+@contextmanager
+def _stopping() -> Iterator[Callable[[], bool]]:
+    """Let the first Ctrl-C end training between two steps; the second one ends the process."""
+    asked = False
+
+    def ask(signum: int, frame: FrameType | None) -> None:
+        del signum, frame
+        nonlocal asked
+        if asked:
+            os._exit(130)
+        asked = True
+
+    earlier = signal.signal(signal.SIGINT, ask)
+    try:
+        yield lambda: asked
+    finally:
+        signal.signal(signal.SIGINT, earlier)

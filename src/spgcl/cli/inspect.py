@@ -1,0 +1,88 @@
+"""`spgcl inspect`: what a graph is."""
+
+from typing import Annotated, Any
+
+import typer
+
+from spgcl.cli.options import (
+    AttributesOption,
+    DirectedOption,
+    FeaturesOption,
+    GraphOptions,
+    IdOption,
+    JsonOption,
+    LabelsOption,
+    SourceOption,
+    StructuralOption,
+    TargetOption,
+    WeightOption,
+)
+from spgcl.cli.output import note, print_json, print_table
+
+
+def inspect(
+    graph: Annotated[str, typer.Argument(help="A data set's name, or a path to a graph.")],
+    features: FeaturesOption = None,
+    structural: StructuralOption = None,
+    source: SourceOption = None,
+    target: TargetOption = None,
+    weight: WeightOption = None,
+    attributes: AttributesOption = None,
+    id_: IdOption = None,
+    directed: DirectedOption = False,
+    labels: LabelsOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Say what a graph is: size, degrees, isolated nodes, and with labels its homophily."""
+    from spgcl.cli.graphs import resolve
+    from spgcl.evaluation.statistics import describe
+
+    options = GraphOptions(features, structural, source, target, weight, attributes, id_, directed)
+    loaded = resolve(graph, options, labels)
+    for remark in loaded.graph.notes:
+        note(remark)
+    record = {"name": loaded.name, **describe(loaded.graph, loaded.labels)}
+    record["notes"] = list(loaded.graph.notes)
+    if "class_counts" in record and loaded.class_names:
+        record["class_names"] = list(loaded.class_names)
+    if json:
+        print_json(record)
+    else:
+        print_table(str(record["name"]), ["", "value"], _rows(record))
+
+
+def _rows(record: dict[str, Any]) -> list[list[str]]:
+    """The record as lines of text for people."""
+    degree = record["degree"]
+    rows = [
+        ["nodes", f"{record['nodes']:,}"],
+        ["edges", f"{record['edges']:,} {'directed' if record['directed'] else 'undirected'}"],
+        ["edge weights", "yes" if record["weighted"] else "no"],
+        ["features", f"{record['features']:,}, {100 * record['feature_density']:.3g}% not zero"],
+        [
+            "degree",
+            f"{degree['min']:,} to {degree['max']:,}, mean {degree['mean']:.2f}, median {degree['median']:g}",
+        ],
+        ["isolated nodes", f"{record['isolated_nodes']:,}"],
+        ["connected components", f"{record['connected_components']:,}"],
+        ["memory", f"{record['memory_bytes'] / 2**20:.1f} MiB"],
+    ]
+    return rows + _label_rows(record) if "classes" in record else rows
+
+
+def _label_rows(record: dict[str, Any]) -> list[list[str]]:
+    counts = record["class_counts"]
+    names = record.get("class_names") or [str(place) for place in range(len(counts))]
+    shown = [f"{name}: {count:,}" for name, count in zip(names, counts, strict=True)]
+    transformed = record["transformed"]
+    over = f"{transformed['anchors']:,} {'sampled nodes' if transformed['sampled'] else 'nodes'}"
+    what = f"top {transformed['positives']} over {transformed['hops']}-hop features, {over}"
+    rows = [
+        ["classes", f"{record['classes']:,} ({', '.join(shown[:10])}{', ...' if len(shown) > 10 else ''})"],
+        ["edge homophily", f"{record['edge_homophily']:.3f}"],
+        ["node homophily", f"{record['node_homophily']:.3f}"],
+        ["transformed homophily", f"{transformed['homophily']:.3f} ({what})"],
+    ]
+    if record["unlabelled_nodes"]:
+        rows.insert(1, ["unlabelled nodes", f"{record['unlabelled_nodes']:,}"])
+    return rows

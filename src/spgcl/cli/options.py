@@ -1,0 +1,70 @@
+"""Options that several commands share, declared once."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of tables.")]
+ThreadsOption = Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads (default: all).")]
+DeviceOption = Annotated[
+    Literal["auto", "cpu", "cuda", "mps"], typer.Option("--device", help="Where to compute.")
+]
+FeaturesOption = Annotated[
+    Path | None, typer.Option("--features", help="Node features: .csv, .tsv, .parquet, .npy or .npz.")
+]
+StructuralOption = Annotated[
+    Literal["degree", "spectral"] | None,
+    typer.Option("--structural", help="Make features from the structure when there are none."),
+]
+SourceOption = Annotated[
+    str | None, typer.Option("--source", help="Column of edge sources (default: the first).")
+]
+TargetOption = Annotated[
+    str | None, typer.Option("--target", help="Column of edge targets (default: the second).")
+]
+IdOption = Annotated[
+    str | None, typer.Option("--id", help="Column of node ids in features and labels (default: the first).")
+]
+DirectedOption = Annotated[
+    bool, typer.Option("--directed", help="Keep edge direction (row-normalised propagation).")
+]
+LabelsOption = Annotated[
+    Path | None, typer.Option("--labels", help="Labels by node id: .csv, .tsv, .parquet or .npy.")
+]
+WeightOption = Annotated[
+    str | None, typer.Option("--weight", help="Column of edge weights (default: one called weight).")
+]
+AttributesOption = Annotated[
+    str | None,
+    typer.Option("--attributes", help="Node attributes of a GraphML file to use as features, a,b,c."),
+]
+
+
+@dataclass(frozen=True)
+class GraphOptions:
+    """How a graph's files are read; every command that takes GRAPH takes these."""
+
+    features: Path | None = None
+    structural: Literal["degree", "spectral"] | None = None
+    source: str | None = None
+    target: str | None = None
+    weight: str | None = None
+    attributes: str | None = None
+    id: str | None = None
+    directed: bool = False
+
+    def given(self) -> dict[str, Any]:
+        """The options that are set, as plain values for a record."""
+        return {
+            name: str(value) if isinstance(value, Path) else value
+            for name, value in asdict(self).items()
+            if value
+        }
+
+    @classmethod
+    def recorded(cls, given: dict[str, Any]) -> "GraphOptions":
+        """The options of a record."""
+        features = Path(given["features"]) if "features" in given else None
+        return cls(**{**given, "features": features})

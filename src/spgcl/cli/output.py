@@ -1,0 +1,62 @@
+"""What commands print: tables for people, plain text when piped, JSON for machines, notes on stderr."""
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+
+def print_json(record: Any) -> None:
+    """The machine's answer: one JSON value, alone on stdout."""
+    print(json.dumps(record, indent=2, ensure_ascii=False))
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """A table on stdout: drawn for a terminal, aligned plain text when piped. Numbers are right-aligned."""
+    cells = [[_text(value) for value in row] for row in rows]
+    numeric = [bool(rows) and all(_is_number(row[place]) for row in rows) for place in range(len(columns))]
+    if sys.stdout.isatty():
+        _print_rich(title, columns, cells, numeric)
+        return
+    widths = [max(len(line[place]) for line in [list(columns), *cells]) for place in range(len(columns))]
+    if title:
+        print(title)
+    for line in [list(columns), *cells]:
+        padded = [
+            text.rjust(width) if right else text.ljust(width)
+            for text, width, right in zip(line, widths, numeric, strict=True)
+        ]
+        print("  ".join(padded).rstrip())
+
+
+def _print_rich(title: str, columns: Sequence[str], cells: list[list[str]], numeric: list[bool]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name, right in zip(columns, numeric, strict=True):
+        table.add_column(name, justify="right" if right else "left", overflow="fold")
+    for row in cells:
+        table.add_row(*[Text(cell) for cell in row])
+    Console().print(table)
+
+
+def note(text: str) -> None:
+    """A remark for people, on stderr so that stdout stays clean."""
+    print(f"note: {text}", file=sys.stderr)
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

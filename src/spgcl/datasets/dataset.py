@@ -1,0 +1,94 @@
+"""A graph with what an evaluation needs beside it: labels, splits, metric."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spgcl.errors import InputError
+from spgcl.graph import Graph
+
+Metric = Literal["accuracy", "roc_auc"]
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """Train, validation and test nodes of several splits, as boolean masks of shape (num_splits, num_nodes).
+
+    Attributes:
+        source: Where they come from, in words a table can show ("published", "seeded 10/10/80").
+    """
+
+    train: NDArray[np.bool_]
+    validation: NDArray[np.bool_]
+    test: NDArray[np.bool_]
+    source: str
+
+    def __post_init__(self) -> None:
+        for part in ("train", "validation", "test"):
+            masks = getattr(self, part)
+            if masks.ndim != 2 or masks.shape != self.train.shape:
+                raise InputError(
+                    f"the {part} masks have shape {masks.shape}, the training masks {self.train.shape}"
+                )
+            empty = ~masks.any(axis=1)
+            if empty.any():
+                raise InputError(f"split {int(np.flatnonzero(empty)[0])} has an empty {part} part")
+        if (self.train & self.validation | self.train & self.test | self.validation & self.test).any():
+            raise InputError("a node is in two parts of one split")
+
+    def __len__(self) -> int:
+        return len(self.train)
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A named benchmark: its label-free graph, and beside it labels (0 ... num_classes - 1) and splits."""
+
+    name: str
+    graph: Graph
+    labels: NDArray[np.int64]
+    splits: Splits
+    metric: Metric = "accuracy"
+    class_names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.labels.shape != (self.graph.num_nodes,):
+            raise InputError(f"{self.graph.num_nodes} nodes but labels of shape {self.labels.shape}")
+        if self.splits.train.shape[1] != self.graph.num_nodes:
+            raise InputError(f"{self.graph.num_nodes} nodes but splits over {self.splits.train.shape[1]}")
+
+    @property
+    def num_classes(self) -> int:
+        """How many classes the labels name."""
+        return int(self.labels.max()) + 1
+
+
+def random_splits(
+    labels: NDArray[Any],
+    *,
+    seed: int,
+    fractions: tuple[float, float, float] = (0.1, 0.1, 0.8),
+    count: int = 10,
+    stratified: bool = False,
+) -> Splits:
+    """Seeded splits: the same on every machine, as NumPy's PCG64 and `permutation` are."""
+    num_nodes = len(labels)
+    generator = np.random.default_rng(seed)
+    masks = np.zeros((3, count, num_nodes), dtype=np.bool_)
+    groups = (
+        [np.flatnonzero(labels == value) for value in np.unique(labels)]
+        if stratified
+        else [np.arange(num_nodes)]
+    )
+    for split in range(count):
+        for group in groups:
+            order = generator.permutation(group)
+            first = round(fractions[0] * len(group))
+            second = first + round(fractions[1] * len(group))
+            for part, chosen in enumerate((order[:first], order[first:second], order[second:])):
+                masks[part, split, chosen] = True
+    percent = "/".join(f"{100 * fraction:.0f}" for fraction in fractions)
+    source = f"seeded{' stratified' if stratified else ''} {percent}"
+    return Splits(train=masks[0], validation=masks[1], test=masks[2], source=source)

@@ -1,0 +1,186 @@
+"""Downloads that survive cut connections and never let unchecked bytes have a file's final name."""
+
+import errno
+import http.client
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from spgcl.datasets.entries import File, Form, entry
+from spgcl.datasets.storage import data_folder, find, matches
+from spgcl.errors import InputError
+
+Progress = Callable[[str, int, int | None], None]
+
+ATTEMPTS = 4
+BLOCK = 1 << 16
+TIMEOUT_SECONDS = 30
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class _NotThereError(Exception):
+    """The source has no such file."""
+
+
+class _BrokenOffError(Exception):
+    """The transfer ended early; what arrived is kept."""
+
+
+def fetch(
+    name: str, *, mirror: str | None = None, progress: Progress | None = None, pause_seconds: float = 1.0
+) -> list[str]:
+    """Bring the files of a data set into the data folder and return the paths that were written.
+
+    Files that are there with the right checksum are left alone.
+
+    Args:
+        name: A data set that comes from files.
+        mirror: Address or folder laid out as the data folder is, used instead of the publishers.
+        progress: Called with the file's name, the bytes so far and the total where it is known.
+        pause_seconds: Wait before the second attempt; it doubles with each further one.
+    """
+    found = entry(name)
+    folder = data_folder() / name
+    base = None if mirror is None else f"{_mirror_address(mirror)}/{name}"
+    written = []
+    for file in found.all_files:
+        if find(folder, file)[0] != "ok":
+            path = _fetch_file(file, folder, base, progress or _silent, pause_seconds)
+            written.append(str(path))
+    return written
+
+
+def _silent(name: str, done: int, total: int | None) -> None:
+    """Progress for nobody."""
+
+
+def _mirror_address(mirror: str) -> str:
+    if mirror.startswith(("http://", "https://", "file://")):
+        return mirror.rstrip("/")
+    folder = Path(mirror).expanduser()
+    if not folder.is_dir():
+        raise InputError(f"--mirror {mirror}: neither an http(s) address nor a folder")
+    return folder.resolve().as_uri()
+
+
+def _fetch_file(file: File, folder: Path, base: str | None, progress: Progress, pause: float) -> Path:
+    # A mirror may hold either form of a file; a publisher serves one.
+    sources = [(file.url, file.published)]
+    if base is not None:
+        forms = {form.path: form for form in file.forms}.values()
+        sources = [(f"{base}/{quote(form.path)}", form) for form in forms]
+    refusals = []
+    for url, form in sources:
+        try:
+            return _download(url, folder / form.path, _same_path(file, form), progress, pause)
+        except _NotThereError as error:
+            refusals.append(f"{url}: {error}")
+    raise InputError(f"{' and '.join(refusals)}; get the file from elsewhere with --mirror URL|PATH")
+
+
+def _same_path(file: File, form: Form) -> tuple[Form, ...]:
+    return tuple(other for other in file.forms if other.path == form.path)
+
+
+def _download(url: str, target: Path, forms: tuple[Form, ...], progress: Progress, pause: float) -> Path:
+    part = target.with_name(target.name + ".part")
+    _make_folder(target.parent)
+    size = max(form.size or 0 for form in forms)
+    # The second round is for a part file left by something else: from its end no server can make it right.
+    for _ in range(2 if part.exists() else 1):
+        _transfer_with_retries(url, part, size, progress, pause)
+        if any(matches(part, form) for form in forms):
+            part.replace(target)
+            return target
+        part.unlink()
+    raise InputError(f"{url} sent other bytes than the published ones; discarded: try --mirror URL|PATH")
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"cannot make the folder {folder} ({error.strerror}); set SPGCL_DATA to one that can be written"
+        ) from None
+
+
+def _transfer_with_retries(url: str, part: Path, size: int, progress: Progress, pause: float) -> None:
+    for attempt in range(ATTEMPTS):
+        try:
+            _transfer(url, part, size, progress)
+            return
+        except _BrokenOffError as error:
+            reason = str(error)
+        if attempt + 1 < ATTEMPTS:
+            time.sleep(pause * 2**attempt)
+    kept = part.stat().st_size if part.exists() else 0
+    raise InputError(
+        f"{url}: {reason} ({ATTEMPTS} attempts, {kept:,} bytes kept); run again to resume, or try --mirror"
+    )
+
+
+def _transfer(url: str, part: Path, size: int, progress: Progress) -> None:
+    """One attempt: append what is missing to the part file, or start over where the server cannot resume."""
+    offset = part.stat().st_size if part.exists() else 0
+    with _open(url, offset) as response:
+        resumed = offset and response.status == http.client.PARTIAL_CONTENT
+        done = offset if resumed else 0
+        length = response.headers.get("Content-Length")
+        total = done + int(length) if length is not None else None
+        try:
+            with part.open("ab" if resumed else "wb") as stream:
+                while block := _read(response):
+                    stream.write(block)
+                    done += len(block)
+                    progress(part.name.removesuffix(".part"), done, total)
+                    # More than the file has can only be wrong, and might never end.
+                    if size and done > size:
+                        return
+        except OSError as error:
+            raise _write_failure(error, part) from None
+    if total is not None and done < total:
+        raise _BrokenOffError(f"the transfer broke off at {done:,} of {total:,} bytes")
+
+
+def _open(url: str, offset: int) -> Any:
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={offset}-"} if offset else {})
+    request = urllib.request.Request(url, headers=headers)
+    try:
+        return urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS)
+    except urllib.error.HTTPError as error:
+        with error:
+            if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
+                return _open(url, 0)
+            if error.code < 500 and error.code != http.client.TOO_MANY_REQUESTS:
+                raise _NotThereError(f"{error.code} {error.reason}") from None
+            raise _BrokenOffError(f"the server answered {error.code} {error.reason}") from None
+    except urllib.error.URLError as error:
+        if isinstance(error.reason, FileNotFoundError):
+            raise _NotThereError("no such file") from None
+        raise _BrokenOffError(f"no connection ({error.reason})") from None
+    except (OSError, http.client.HTTPException) as error:
+        raise _BrokenOffError(f"no connection ({error or type(error).__name__})") from None
+
+
+def _read(response: Any) -> bytes:
+    try:
+        block: bytes = response.read(BLOCK)
+        return block
+    except (OSError, http.client.HTTPException) as error:
+        raise _BrokenOffError(f"the connection was cut ({error or type(error).__name__})") from None
+
+
+def _write_failure(error: OSError, part: Path) -> InputError:
+    if error.errno in _DISK_FULL:
+        part.unlink(missing_ok=True)
+        return InputError(
+            f"no space left for {part.parent}; free some or set SPGCL_DATA to a folder on another disk"
+        )
+    return InputError(
+        f"cannot write {part} ({error.strerror}); set SPGCL_DATA to a folder that can be written"
+    )

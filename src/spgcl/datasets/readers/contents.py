@@ -1,0 +1,84 @@
+"""What every reader returns, and the conversions that several formats share."""
+
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from spgcl.datasets.dataset import Splits
+from spgcl.datasets.unpickle import load_pickled_array
+from spgcl.errors import InputError
+from spgcl.graph import Features, Graph
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """What the files of a data set hold; `splits` is None where none are published."""
+
+    graph: Graph
+    labels: NDArray[np.int64]
+    splits: Splits | None
+
+
+def compact(features: NDArray[Any]) -> Features:
+    """Dense features as CSR when less than a third is non-zero: smaller then, and quicker to propagate."""
+    if 3 * np.count_nonzero(features) < features.size:
+        return sparse.csr_array(features, dtype=np.float32)
+    return np.ascontiguousarray(features, dtype=np.float32)
+
+
+def indicators(rows: Sequence[NDArray[np.int64]], width: int) -> sparse.csr_array:
+    """0/1 features from the column numbers set in each row; a number listed twice counts once."""
+    columns = np.concatenate(rows)
+    pointers = np.cumsum([0, *map(len, rows)])
+    matrix = sparse.csr_array(
+        (np.ones(len(columns), np.float32), columns, pointers), shape=(len(rows), width)
+    )
+    matrix.sum_duplicates()
+    matrix.data[:] = 1
+    return matrix
+
+
+def read_arrays(path: Path, names: Iterable[str]) -> dict[str, NDArray[Any]]:
+    """Arrays of an .npz by name; members that are not named are never opened, pickled ones are refused."""
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+            return {name: archive[name] for name in names}
+    except KeyError as error:
+        raise InputError(
+            f"{path}: no array {error}; the file is not in the format of this data set"
+        ) from None
+    except (TypeError, ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(f"{path}: not a readable .npz of arrays ({error}); fetch it again") from None
+
+
+def published_splits(parts: Sequence[NDArray[Any]], source: str = "published") -> Splits:
+    """Splits from the train, validation and test masks, each of shape (splits, nodes)."""
+    train, validation, test = (np.asarray(part, dtype=np.bool_) for part in parts)
+    return Splits(train, validation, test, source)
+
+
+def masks_of(indices: Iterable[Any], num_nodes: int) -> NDArray[np.bool_]:
+    """Lists of node numbers as boolean rows."""
+    rows = [np.asarray(row, dtype=np.int64) for row in indices]
+    masks = np.zeros((len(rows), num_nodes), dtype=np.bool_)
+    for mask, row in zip(masks, rows, strict=True):
+        mask[row] = True
+    return masks
+
+
+def read_index_splits(path: Path, num_nodes: int) -> Splits:
+    """Splits stored as a pickled .npy of records with node numbers under `train`, `valid` and `test`."""
+    records: list[Mapping[str, Any]] = list(load_pickled_array(path))
+    try:
+        parts = [
+            masks_of((record[part] for record in records), num_nodes) for part in ("train", "valid", "test")
+        ]
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: splits do not fit a graph of {num_nodes} nodes ({error})") from None
+    return published_splits(parts)

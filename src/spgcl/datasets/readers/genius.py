@@ -1,0 +1,29 @@
+"""Genius: a MATLAB file with edges, features and labels, and LINKX's splits."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from spgcl.datasets.readers.contents import Contents, compact, read_index_splits
+from spgcl.errors import InputError
+from spgcl.graph import Graph
+
+
+def read_genius(paths: Mapping[str, Path], *, directed: bool = False) -> Contents:
+    """Read `edge_index` (2 x edges), `node_feat` and `label`."""
+    from scipy.io import loadmat
+    from scipy.io.matlab import MatReadError
+
+    path = paths["matrices"]
+    try:
+        matrices = loadmat(path, variable_names=["edge_index", "node_feat", "label"])
+        edges, features, labels = (matrices[name] for name in ("edge_index", "node_feat", "label"))
+    except (KeyError, TypeError, ValueError, OSError, MatReadError) as error:
+        raise InputError(f"{path}: not the MATLAB file of genius ({error})") from None
+    sources, targets = edges.astype(np.int64)
+    return Contents(
+        graph=Graph.from_edges(sources, targets, compact(features), directed=directed),
+        labels=labels.ravel().astype(np.int64),
+        splits=read_index_splits(paths["splits"], labels.size),
+    )

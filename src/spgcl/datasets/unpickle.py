@@ -1,0 +1,79 @@
+"""Pickles that hold arrays and plain containers, opened without giving them a way to run anything."""
+
+import collections
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from scipy import sparse
+
+from spgcl.errors import InputError
+
+
+def _dtype(name: str, *_: object) -> np.dtype[Any]:
+    # Old pickles also pass `align` and `copy` as numbers: without effect here, and new NumPy warns about it.
+    return np.dtype(name)
+
+
+# The functions that NumPy's own pickles name, taken from NumPy itself: their module moved between versions.
+_RECONSTRUCT: Any = np.empty(0).__reduce__()[0]
+_SCALAR: Any = np.float64(0).__reduce__()[0]
+
+_ADMITTED: dict[tuple[str, str], Callable[..., Any]] = {
+    ("numpy", "ndarray"): np.ndarray,
+    ("numpy", "dtype"): _dtype,
+    ("collections", "defaultdict"): collections.defaultdict,
+    **{(core + ".multiarray", "_reconstruct"): _RECONSTRUCT for core in ("numpy.core", "numpy._core")},
+    **{(core + ".multiarray", "scalar"): _SCALAR for core in ("numpy.core", "numpy._core")},
+    **{(module, kind.__name__): kind for module in ("__builtin__", "builtins") for kind in (list, int)},
+    **{
+        (f"scipy.sparse.{private}{layout}", f"{layout}_matrix"): getattr(sparse, f"{layout}_matrix")
+        for layout in ("csr", "csc", "coo")
+        for private in ("", "_")
+    },
+}
+
+
+class _ArrayUnpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        """The admitted callable of exactly this name; nothing is ever imported."""
+        if (module, name) not in _ADMITTED:
+            raise InputError(
+                f"the pickle asks for {module}.{name}; only arrays and plain containers are admitted"
+            )
+        return _ADMITTED[module, name]
+
+
+def load_pickle(path: Path) -> Any:
+    """The arrays and containers in a pickle file (text of Python 2 pickles is read as latin-1)."""
+    with path.open("rb") as stream:
+        return _load(stream, path)
+
+
+def load_pickled_array(path: Path) -> Any:
+    """The object array in an .npy file, whose body is a pickle."""
+    with path.open("rb") as stream:
+        try:
+            version = np.lib.format.read_magic(stream)
+            read_header = (
+                np.lib.format.read_array_header_1_0
+                if version[0] == 1
+                else np.lib.format.read_array_header_2_0
+            )
+            _, _, dtype = read_header(stream)
+        except ValueError as error:
+            raise InputError(f"{path}: not a NumPy array file ({error})") from None
+        if not dtype.hasobject:
+            raise InputError(f"{path}: expected a pickled array of records, found {dtype}")
+        return _load(stream, path)
+
+
+def _load(stream: BinaryIO, path: Path) -> Any:
+    try:
+        return _ArrayUnpickler(stream, encoding="latin1").load()
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    except (pickle.UnpicklingError, EOFError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: not a readable pickle of arrays ({error}); fetch it again") from None

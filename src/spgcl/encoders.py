@@ -1,0 +1,201 @@
+"""Graph encoders, evaluated for the rows that are asked for and no others: GCN, GAT, GIN, GraphSAGE, MLP."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from spgcl.errors import InputError
+from spgcl.tensors import GraphTensors, SparseMatrix
+
+EncoderKind = Literal["gcn", "gat", "gin", "sage", "mlp"]
+Activation = Literal["prelu", "relu"]
+BatchNorm = Literal["none", "plain", "affine"]
+
+MESSAGE_PASSING = ("gat", "gin", "sage")
+MAX_LAYERS = 3
+# Rows a block when message-passing layers embed a whole graph: their messages take a row an edge.
+ROWS_A_BLOCK = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """One layer's share of the graph: from the rows it reads to the rows it computes.
+
+    Attributes:
+        matrix: Normalised adjacency, shape (outputs, inputs); None where the layer does not propagate.
+        inputs: Node of every input row; None for all nodes.
+        outputs: Place of every output node among the input rows; None when they are the same.
+    """
+
+    matrix: SparseMatrix | None
+    inputs: Tensor | None = None
+    outputs: Tensor | None = None
+
+
+class Convolution(nn.Module):
+    """Kipf and Welling's convolution: normalised adjacency, weights, bias; linear where no edges are."""
+
+    def __init__(self, width: int, out_width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(width, out_width))
+        self.bias = nn.Parameter(torch.zeros(out_width))
+        nn.init.xavier_uniform_(self.weight)
+
+    def forward(self, inputs: Tensor | SparseMatrix, block: Block) -> Tensor:
+        """Propagate, then multiply; sparse features are multiplied first, while they are sparse."""
+        if isinstance(inputs, SparseMatrix):
+            product = inputs @ self.weight
+            return (product if block.matrix is None else block.matrix @ product) + self.bias
+        propagated = inputs if block.matrix is None else block.matrix @ inputs
+        return torch.addmm(self.bias, propagated, self.weight)
+
+
+class MessageLayer(nn.Module):
+    """A message-passing layer of PyTorch Geometric: attention, isomorphism, or sample and aggregate."""
+
+    def __init__(self, kind: EncoderKind, width: int, out_width: int) -> None:
+        super().__init__()
+        from torch_geometric import nn as pyg
+
+        self.attends = kind == "gat"
+        if kind == "gat":
+            self.convolution: nn.Module = pyg.GATConv(width, out_width, add_self_loops=False)
+        elif kind == "sage":
+            self.convolution = pyg.SAGEConv(width, out_width)
+        else:
+            inner = nn.Sequential(nn.Linear(width, out_width), nn.ReLU(), nn.Linear(out_width, out_width))
+            self.convolution = pyg.GINConv(inner)
+
+    def forward(self, inputs: Tensor | SparseMatrix, block: Block) -> Tensor:
+        """Pass messages from input rows to output rows; only attention counts a node among its neighbours."""
+        rows = inputs.dense() if isinstance(inputs, SparseMatrix) else inputs
+        assert block.matrix is not None
+        sources, targets = block.matrix.columns.long(), block.matrix.row_of_entry.long()
+        edges = torch.stack([sources, targets])
+        if not self.attends:
+            edges = edges[:, sources != (targets if block.outputs is None else block.outputs[targets])]
+        own = rows if block.outputs is None else rows[block.outputs]
+        result: Tensor = self.convolution((rows, own), edges)
+        return result
+
+
+class Encoder(nn.Module):
+    """Layers of convolution, batch norm, activation and dropout; the embedding is the last activation.
+
+    The activation is one module shared by all layers, and dropout follows the last layer too, as in the
+    published code.
+
+    Args:
+        num_features: Width of the input.
+        kind: Which convolution.
+        layers: How many, 1 to 3.
+        hidden: Width of every layer and of the embedding.
+        activation: After every layer.
+        dropout: Share of activations dropped in training.
+        batch_norm: Without, without learnable scale and shift, or with them.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        *,
+        kind: EncoderKind,
+        layers: int,
+        hidden: int,
+        activation: Activation,
+        dropout: float,
+        batch_norm: BatchNorm,
+    ) -> None:
+        super().__init__()
+        if not 1 <= layers <= MAX_LAYERS:
+            raise InputError(f"layers is {layers}; encoders have 1 to {MAX_LAYERS}")
+        widths = [num_features, *[hidden] * layers]
+        self.kind = kind
+        self.dropout = dropout
+        self.convolutions = nn.ModuleList(_layer(kind, *pair) for pair in pairwise(widths))
+        self.norms = nn.ModuleList(
+            nn.BatchNorm1d(hidden, affine=batch_norm == "affine")
+            for _ in range(layers)
+            if batch_norm != "none"
+        )
+        self.activation = activation_module(activation)
+
+    def forward(self, graph: GraphTensors, rows: Tensor | None, generator: torch.Generator | None) -> Tensor:
+        """Embeddings of distinct `rows` (all when None), shape (rows, hidden).
+
+        In training, batch norm takes its statistics from the rows that a layer is evaluated for, and
+        dropout draws from `generator`.
+        """
+        if self.kind in MESSAGE_PASSING and graph.weighted:
+            raise InputError(f"the {self.kind} encoder cannot use edge weights; take gcn or drop the weights")
+        # Dense features are propagated once for all steps, which spares a GCN its first propagation.
+        smoothed = self.kind == "gcn" and isinstance(graph.features, Tensor)
+        blocks = self._blocks(graph, rows, skip_first=smoothed)
+        hidden = graph.smoothed if smoothed else graph.features
+        if blocks[0].inputs is not None:
+            inputs = blocks[0].inputs
+            hidden = hidden.select(inputs) if isinstance(hidden, SparseMatrix) else hidden[inputs]
+        for place, (convolution, block) in enumerate(zip(self.convolutions, blocks, strict=True)):
+            hidden = convolution(hidden, block)
+            if len(self.norms):
+                hidden = self.norms[place](hidden)
+            hidden = self.activation(hidden)
+            if self.training and generator is not None:
+                hidden = drop(hidden, self.dropout, generator)
+        assert isinstance(hidden, Tensor)
+        return hidden
+
+    @torch.no_grad()
+    def embed(self, graph: GraphTensors) -> Tensor:
+        """Embeddings of all nodes, without dropout and with the running statistics of batch norm."""
+        training = self.training
+        self.eval()
+        if self.kind in MESSAGE_PASSING:
+            blocks = torch.split(torch.arange(graph.num_nodes, device=graph.device), ROWS_A_BLOCK)
+            embeddings = torch.cat([self(graph, rows, None) for rows in blocks])
+        else:
+            embeddings = self(graph, None, None)
+        self.train(training)
+        return embeddings
+
+    def weight_norms(self) -> list[float]:
+        """Sum of the squared column norms of every layer's weights, the quantity in the paper's bound."""
+        return [
+            float(sum(weight.detach().square().sum() for weight in layer.parameters() if weight.ndim == 2))
+            for layer in self.convolutions
+        ]
+
+    def _blocks(self, graph: GraphTensors, rows: Tensor | None, *, skip_first: bool) -> list[Block]:
+        blocks: list[Block] = []
+        for place in reversed(range(len(self.convolutions))):
+            if self.kind == "mlp" or (skip_first and place == 0):
+                blocks.append(Block(None, inputs=rows))
+            elif rows is None:
+                blocks.append(Block(graph.adjacency))
+            else:
+                matrix, inputs = graph.adjacency.select(rows).restrict()
+                blocks.append(Block(matrix, inputs, outputs=torch.searchsorted(inputs, rows)))
+                rows = inputs
+        return blocks[::-1]
+
+
+def _layer(kind: EncoderKind, width: int, out_width: int) -> nn.Module:
+    if kind in MESSAGE_PASSING:
+        return MessageLayer(kind, width, out_width)
+    return Convolution(width, out_width)
+
+
+def activation_module(name: Activation) -> nn.Module:
+    """A fresh module of the named activation."""
+    return nn.PReLU() if name == "prelu" else nn.ReLU()
+
+
+def drop(values: Tensor, rate: float, generator: torch.Generator) -> Tensor:
+    """Dropout whose randomness arrives by argument."""
+    if rate == 0:
+        return values
+    kept = torch.rand(values.shape, generator=generator, device=values.device) >= rate
+    return values * kept / (1 - rate)

@@ -1,0 +1,129 @@
+"""The scikit-learn face: fit on a graph, transform this or another one into vectors."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from spgcl.errors import InputError, unknown
+from spgcl.graph import Graph
+from spgcl.methods import create, find, parameters, resolved_settings
+from spgcl.training import History, train
+
+
+class Embedder:
+    """Learn node embeddings without labels.
+
+    Every hyper-parameter of the method is a keyword argument and a parameter in scikit-learn's sense;
+    those left out take the preset's value, or the method's default.
+
+    Args:
+        method: Name of the method, see `spgcl.METHODS`.
+        preset: Named settings for a known data set ("published", "paper", "validated").
+        seed: Decides initial weights and every draw.
+        device: "auto", "cpu", "cuda" or "mps".
+        settings: Hyper-parameters of the method.
+
+    Attributes:
+        method_: The trained method, after `fit`.
+        history_: Losses of the training, after `fit`.
+
+    >>> import spgcl
+    >>> vectors = spgcl.Embedder(steps=2, hidden=8).fit_transform(spgcl.load("csbm-homophilic"))
+    >>> vectors.shape[1], vectors.dtype
+    (8, dtype('float32'))
+    """
+
+    _OWN = ("method", "preset", "seed", "device")
+
+    def __init__(
+        self,
+        method: str = "spgcl",
+        *,
+        preset: str | None = None,
+        seed: int = 0,
+        device: str = "auto",
+        **settings: Any,
+    ) -> None:
+        self.method = method
+        self.preset = preset
+        self.seed = seed
+        self.device = device
+        self._settings: dict[str, Any] = {}
+        self._set(settings)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Own parameters and the hyper-parameters that were set."""
+        del deep
+        return {name: getattr(self, name) for name in self._OWN} | self._settings
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters; an unknown name is an error that lists the known ones."""
+        for name in self._OWN:
+            if name in params:
+                setattr(self, name, params.pop(name))
+        self._set(params)
+        return self
+
+    def fit(self, graph: Any, y: Any = None) -> Self:
+        """Train on a Dataset, a Graph, or anything `Graph.of` reads; `y` is not looked at."""
+        del y
+        source = Graph.of(graph)
+        settings = resolved_settings(self.method, self.preset, getattr(graph, "name", ""), self._settings)
+        self.method_ = create(self.method, source.num_features, seed=self.seed, settings=settings)
+        prepared = self.method_.prepare(source, choose_device(self.device))
+        self.history_: History = train(self.method_, prepared, seed=self.seed)
+        self.n_features_in_ = source.num_features
+        self._fitted_on = source.digest
+        return self
+
+    def transform(self, graph: Any) -> NDArray[np.float32]:
+        """Embeddings of a graph's nodes in row order, new nodes and other graphs included."""
+        if not hasattr(self, "method_"):
+            raise InputError("this Embedder is not fitted yet; call fit first")
+        source = Graph.of(graph)
+        require_embeddable(self.method, self.method_.inductive, source.digest == self._fitted_on)
+        if source.num_features != self.n_features_in_:
+            raise InputError(
+                f"the graph has {source.num_features} features, but {self.n_features_in_} were learned from"
+            )
+        prepared = self.method_.prepare(source, choose_device(self.device))
+        vectors: NDArray[np.float32] = self.method_.embed(prepared).cpu().numpy()
+        return vectors
+
+    def fit_transform(self, graph: Any, y: Any = None) -> NDArray[np.float32]:
+        """Train on a graph and embed its nodes."""
+        return self.fit(graph, y).transform(graph)
+
+    def _set(self, settings: Mapping[str, Any]) -> None:
+        known = parameters(find(self.method))
+        for name in settings:
+            if name not in known:
+                raise unknown("parameter", name, [*self._OWN, *known])
+        self._settings.update(settings)
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
+        return f"Embedder({given})"
+
+
+def choose_device(name: str) -> torch.device:
+    """The device of that name; "auto" takes an accelerator when there is one."""
+    present = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if name == "auto":
+        return torch.device("cuda" if present["cuda"] else "cpu")
+    if name not in present:
+        raise unknown("device", name, ["auto", *present])
+    if not present[name]:
+        raise InputError(f"device {name!r} was asked for, but there is none here; use --device cpu or auto")
+    return torch.device(name)
+
+
+def require_embeddable(method: str, inductive: bool, same_graph: bool) -> None:
+    """Refuse another graph where a method only has vectors for the nodes it was trained on."""
+    if not inductive and not same_graph:
+        raise InputError(
+            f"{method} is transductive: it has vectors for the graph it was trained on; fit it on this one"
+        )

@@ -1,0 +1,35 @@
+"""How good embeddings are, and what a graph is: the only place where labels are met."""
+
+import importlib
+from typing import Any
+
+# Loaded on first use: the statistics of a graph need none of what the probes need. No module has the name
+# of an export, as importing it would put the module in the place of the function.
+_EXPORTS = {
+    "Scores": "scores",
+    "SplitScore": "scores",
+    "class_mixing": "statistics",
+    "cluster": "clustering",
+    "describe": "statistics",
+    "edge_homophily": "statistics",
+    "hold_out_edges": "links",
+    "knn": "neighbours",
+    "link_scores": "links",
+    "most_similar": "neighbours",
+    "node_homophily": "statistics",
+    "probe": "linear_probe",
+    "transformed_homophily": "transformed",
+    "tuned_probe": "tuned",
+}
+
+__all__ = sorted(_EXPORTS)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _EXPORTS:
+        raise AttributeError(f"module 'spgcl.evaluation' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"spgcl.evaluation.{_EXPORTS[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

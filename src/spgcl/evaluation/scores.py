@@ -1,0 +1,82 @@
+"""What an evaluation reports: a mean, what its deviation is taken over, and every single score."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+_METRIC_WORDS = {"accuracy": "accuracy", "roc_auc": "ROC-AUC"}
+
+
+@dataclass(frozen=True)
+class SplitScore:
+    """Score of one classifier, in percent, and what the validation part chose for it.
+
+    Attributes:
+        split: Which split.
+        start: Which random initialisation of the classifier.
+        validation: Score on the validation part, the only one that anything was chosen by.
+        test: Score on the test part.
+        epoch: Epoch whose weights were kept, counted from 1, where epochs were compared.
+        strength: L2 strength that was kept, where strengths were compared.
+    """
+
+    split: int
+    start: int
+    validation: float
+    test: float
+    epoch: int | None = None
+    strength: float | None = None
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Test scores of an evaluation in percent.
+
+    Attributes:
+        metric: "accuracy" or "roc_auc".
+        protocol: How the classifiers were made.
+        mean: Mean of all test scores.
+        std: Population standard deviation (ddof = 0), over splits of each split's mean or over probe starts.
+        std_over: Which of the two.
+        splits: One record a split and start.
+    """
+
+    metric: str
+    protocol: str
+    mean: float
+    std: float
+    std_over: Literal["splits", "probe starts"]
+    splits: tuple[SplitScore, ...]
+
+    @classmethod
+    def of(cls, records: Sequence[SplitScore], *, metric: str, protocol: str) -> "Scores":
+        """Sum up records, every split with the same number of starts."""
+        starts = len({record.start for record in records})
+        tests = np.array([record.test for record in records]).reshape(-1, starts)
+        one_split = len(tests) == 1 and starts > 1
+        return cls(
+            metric=metric,
+            protocol=protocol,
+            mean=float(tests.mean()),
+            std=float(tests.std() if one_split else tests.mean(axis=1).std()),
+            std_over="probe starts" if one_split else "splits",
+            splits=tuple(records),
+        )
+
+    def as_record(self) -> dict[str, Any]:
+        """Plain values for JSON, without the fields that this protocol leaves empty."""
+        record = asdict(self)
+        record["splits"] = [
+            {name: value for name, value in asdict(score).items() if value is not None}
+            for score in self.splits
+        ]
+        return record
+
+    def __str__(self) -> str:
+        count = len(
+            {(score.start if self.std_over == "probe starts" else score.split) for score in self.splits}
+        )
+        over = self.std_over if count > 1 else self.std_over.removesuffix("s")
+        return f"{self.mean:.2f} ± {self.std:.2f} {_METRIC_WORDS[self.metric]} over {count} {over}"

@@ -1,0 +1,95 @@
+"""What every reader hands over: edges between known ids, to be joined with features into a Graph."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spgcl.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """Edges as read, before features and validation.
+
+    Attributes:
+        sources: Positions in `node_ids`, one an edge; so are `targets`.
+        node_ids: All ids, int64 or str objects, all different.
+        complete: Whether `node_ids` lists every node; an edge list knows only the nodes with edges.
+        features: The source's own features, if it has any.
+        origin: The file, or "" for an object in memory.
+        place: Where edge i was found, in words.
+    """
+
+    sources: NDArray[np.integer[Any]]
+    targets: NDArray[np.integer[Any]]
+    node_ids: NDArray[Any]
+    complete: bool = True
+    features: Any = None
+    weights: NDArray[Any] | None = None
+    notes: tuple[str, ...] = ()
+    origin: str = ""
+    place: Callable[[int], str] = "edge {}".format
+
+
+def is_integer(ids: NDArray[Any]) -> bool:
+    """Whether ids are numbers rather than text."""
+    return ids.dtype.kind in "iu"
+
+
+def as_text(ids: NDArray[Any]) -> NDArray[Any]:
+    """Ids as str objects."""
+    return np.array([str(node) for node in ids.tolist()], dtype=object)
+
+
+def positions_of(wanted: NDArray[Any], known: NDArray[Any]) -> NDArray[np.int64]:
+    """Position in `known` of every wanted id, -1 where there is none; text and numbers meet as text."""
+    if is_integer(wanted) and is_integer(known):
+        order = np.argsort(known, kind="stable")
+        found = order[np.searchsorted(known, wanted, sorter=order).clip(max=len(known) - 1)]
+        return np.where(known[found] == wanted, found, -1)
+    where = {node: position for position, node in enumerate(as_text(known).tolist())}
+    return np.array([where.get(node, -1) for node in as_text(wanted).tolist()], dtype=np.int64)
+
+
+def number_ids(
+    sources: NDArray[Any], targets: NDArray[Any]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
+    """Positions of both ends among the sorted ids that occur, and those ids."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    if is_integer(sources) != is_integer(targets):
+        sources, targets = as_text(sources), as_text(targets)
+    kind = pa.int64() if is_integer(sources) else pa.large_string()
+    # Hashing finds the distinct ids several times faster than sorting all end points does.
+    coded = pa.array(np.concatenate([sources, targets]), type=kind).dictionary_encode()
+    order = compute.sort_indices(coded.dictionary).to_numpy()
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    ends = rank[coded.indices.to_numpy()]
+    ids = coded.dictionary.take(pa.array(order)).to_numpy(zero_copy_only=False)
+    return ends[: len(sources)], ends[len(sources) :], ids
+
+
+def from_id_pairs(sources: NDArray[Any], targets: NDArray[Any], **known: Any) -> Draft:
+    """A draft of edges given by the ids of their ends."""
+    first, second, ids = number_ids(sources, targets)
+    return Draft(first, second, ids, complete=False, **known)
+
+
+def first_edge_of(draft: Draft, position: int) -> str:
+    """Where the first edge of a node is, in words; "" for a node without edges."""
+    touching = np.flatnonzero((draft.sources == position) | (draft.targets == position))
+    if len(touching):
+        return draft.place(int(touching[0]))
+    return draft.origin
+
+
+def refuse_columns(kind: str, **columns: Any) -> None:
+    """Raise if an option names columns of a source that has none."""
+    for option, value in columns.items():
+        if value is not None:
+            raise InputError(f"{option}={value!r} does not apply to {kind}; leave it out")

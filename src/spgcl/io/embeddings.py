@@ -1,0 +1,164 @@
+"""Embeddings on disk, with the node each row belongs to."""
+
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spgcl.errors import InputError, unknown
+from spgcl.files import replacing
+from spgcl.graph import checked_ids
+from spgcl.io.opening import opening, require_file
+
+Format = Literal["parquet", "npy", "csv"]
+NODES = "nodes.txt"
+
+
+def write_embeddings(
+    folder: str | PathLike[str],
+    embeddings: NDArray[np.float32],
+    node_ids: NDArray[Any],
+    format: Format = "parquet",
+) -> Path:
+    """Write `embeddings.parquet`, `.npy` (with `nodes.txt`) or `.csv` into `folder` and return its path.
+
+    A folder holds one set of embeddings: those in another format are removed.
+    """
+    if format not in get_args(Format):
+        raise unknown("format", str(format), get_args(Format))
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    path = write_embedding_file(place / f"embeddings.{format}", embeddings, node_ids, nodes=place / NODES)
+    for other in get_args(Format):
+        if other != format:
+            (place / f"embeddings.{other}").unlink(missing_ok=True)
+    if format != "npy":
+        (place / NODES).unlink(missing_ok=True)
+    return path
+
+
+def write_embedding_file(
+    path: str | PathLike[str],
+    embeddings: NDArray[np.float32],
+    node_ids: NDArray[Any],
+    *,
+    nodes: Path | None = None,
+) -> Path:
+    """Write one file whose suffix names the format: .parquet, .csv, or .npy with the ids in a text file.
+
+    Each file appears whole, under its name, or not at all; the same input gives the same bytes.
+
+    Args:
+        path: The file to write.
+        embeddings: One row a node.
+        node_ids: One id a row.
+        nodes: Where an .npy leaves its ids; beside it, as NAME.nodes.txt, by default.
+    """
+    file = Path(path)
+    format = file.suffix.removeprefix(".")
+    if format not in get_args(Format):
+        raise InputError(f"{file}: cannot write embeddings as {file.suffix!r}; use .parquet, .npy or .csv")
+    matrix = np.ascontiguousarray(embeddings, dtype=np.float32)
+    if matrix.ndim != 2 or not matrix.shape[1]:
+        raise InputError(f"embeddings need two dimensions (nodes x columns), not shape {matrix.shape}")
+    ids = checked_ids(node_ids, len(matrix))
+    if format == "npy":
+        lines = _lines(ids)
+        # The ids first: whoever sees the array finds its nodes beside it.
+        with replacing(nodes or file.with_suffix(".nodes.txt")) as temporary:
+            temporary.write_bytes(lines)
+    save = {"parquet": _save_parquet, "csv": _save_csv, "npy": _save_array}[format]
+    with replacing(file) as temporary:
+        save(temporary, matrix, ids)
+    return file
+
+
+def read_embeddings(folder: str | PathLike[str]) -> tuple[NDArray[np.float32], NDArray[Any]]:
+    """Embeddings and node ids of a folder that `write_embeddings` wrote.
+
+    Text does not say whether 7 was a number: from `.npy` and `.csv`, ids that are all integers are int64.
+    """
+    place = Path(folder)
+    present = [name for name in get_args(Format) if (place / f"embeddings.{name}").exists()]
+    if not present:
+        raise InputError(f"{place}: no embeddings.parquet, .npy or .csv in it; is it a run?")
+    if len(present) > 1:
+        raise InputError(f"{place}: embeddings in several formats ({', '.join(present)}); keep one")
+    path = place / f"embeddings.{present[0]}"
+    return _load_array(path) if present[0] == "npy" else _load_table(path)
+
+
+def _save_array(path: Path, matrix: NDArray[np.float32], ids: NDArray[Any]) -> None:
+    del ids
+    with path.open("wb") as file:
+        np.save(file, matrix)
+
+
+def _lines(ids: NDArray[Any]) -> bytes:
+    for node in ids.tolist():
+        if isinstance(node, str) and "\n" in node:
+            raise InputError(
+                f"node id {node!r} has a line break, which {NODES} cannot hold; use parquet or csv"
+            )
+    return "".join(f"{node}\n" for node in ids.tolist()).encode("utf-8")
+
+
+def _id_array(ids: NDArray[Any]) -> Any:
+    import pyarrow as pa
+
+    return pa.array(ids, type=pa.int64() if ids.dtype.kind == "i" else pa.string())
+
+
+def _save_parquet(path: Path, matrix: NDArray[np.float32], ids: NDArray[Any]) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(matrix.reshape(-1)), matrix.shape[1])
+    parquet.write_table(pa.table({"node": _id_array(ids), "embedding": vectors}), path)
+
+
+def _save_csv(path: Path, matrix: NDArray[np.float32], ids: NDArray[Any]) -> None:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    columns = {f"embedding_{place}": matrix[:, place] for place in range(matrix.shape[1])}
+    with path.open("wb") as file:
+        csv.write_csv(pa.table({"node": _id_array(ids), **columns}), file)
+
+
+def _load_array(path: Path) -> tuple[NDArray[np.float32], NDArray[Any]]:
+    nodes = path.with_name(NODES)
+    require_file(nodes)
+    with opening(path, "NumPy file"), path.open("rb") as file:
+        matrix = np.lib.format.read_array(file, allow_pickle=False)
+    with opening(nodes, "list of nodes"):
+        lines = nodes.read_bytes().decode("utf-8").split("\n")[:-1]
+    if len(lines) != len(matrix):
+        raise InputError(
+            f"{nodes}: {len(lines)} nodes for {len(matrix)} rows of {path.name}; write them again"
+        )
+    return matrix, _numbers_or_text(lines)
+
+
+def _numbers_or_text(lines: list[str]) -> NDArray[Any]:
+    try:
+        numbers = np.array([int(line) for line in lines], dtype=np.int64)
+    except (ValueError, OverflowError):
+        return np.array(lines, dtype=object)
+    return numbers if [str(number) for number in numbers.tolist()] == lines else np.array(lines, dtype=object)
+
+
+def _load_table(path: Path) -> tuple[NDArray[np.float32], NDArray[Any]]:
+    from spgcl.io.tables import read_ids, read_numbers, read_table, read_vectors
+
+    table = read_table(path, named_columns=True)
+    node = table.find("node")
+    if path.suffix == ".parquet":
+        vectors = read_vectors(table, table.find("embedding"))
+        if vectors is None:
+            raise InputError(f"{path}: column 'embedding' holds no vectors; write the embeddings again")
+        return vectors, read_ids(table, node, exact=True)
+    columns = [read_numbers(table, column) for column in range(len(table.columns)) if column != node]
+    return np.stack(columns, axis=1), read_ids(table, node, exact=True)

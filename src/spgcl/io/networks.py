@@ -1,0 +1,151 @@
+"""NetworkX graphs, in memory or from GraphML."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spgcl.errors import InputError, unknown
+from spgcl.graph import checked_ids
+from spgcl.io.draft import Draft
+from spgcl.io.opening import opening, require_file
+
+
+def read_graphml(path: Path) -> Any:
+    """The NetworkX graph of a GraphML file; ids that are all integers become integers."""
+    try:
+        import networkx
+    except ImportError:
+        raise InputError(f"{path}: GraphML is read by NetworkX; pip install networkx") from None
+    require_file(path)
+    with opening(path, "GraphML file"):
+        network = networkx.read_graphml(path)
+        names = list(network.nodes)
+        if all(name.removeprefix("-").isdecimal() and str(int(name)) == name for name in names):
+            return networkx.relabel_nodes(network, {name: int(name) for name in names})
+        return network
+
+
+def from_networkx(
+    network: Any, *, attributes: Sequence[str] | None, weight: str | None, directed: bool
+) -> Draft:
+    """A NetworkX graph of any kind; node ids are kept, as integers or else as text.
+
+    Args:
+        network: Graph, DiGraph, MultiGraph or MultiDiGraph.
+        attributes: Node attributes that make the features, numbers or vectors.
+        weight: Edge attribute with the weights; default: `weight`, if the edges have it.
+        directed: Whether the caller keeps direction, which an undirected graph does not have.
+    """
+    if directed and not network.is_directed():
+        raise InputError("this NetworkX graph is undirected; leave directed out or pass a DiGraph")
+    nodes = list(network.nodes)
+    if not nodes:
+        raise InputError("the graph has no nodes")
+    numbers = {node: position for position, node in enumerate(nodes)}
+    records = [(numbers[start], numbers[end], data) for start, end, data in network.edges(data=True)]
+    notes: list[str] = []
+    values = _edge_weights(records, nodes, weight, notes)
+    ends = np.array([(start, end) for start, end, _ in records], dtype=np.int64).reshape(-1, 2)
+    if not network.is_directed():
+        ends, values = _both_ways(ends, values, notes)
+    return Draft(
+        ends[:, 0],
+        ends[:, 1],
+        _node_ids(nodes),
+        features=None if attributes is None else _attribute_matrix(network, attributes),
+        weights=values,
+        notes=tuple(notes),
+    )
+
+
+def _node_ids(nodes: list[Any]) -> NDArray[Any]:
+    whole = all(isinstance(node, int | np.integer) and not isinstance(node, bool) for node in nodes)
+    if whole and all(-(2**63) <= node < 2**63 for node in nodes):
+        return np.array(nodes, dtype=np.int64)
+    texts = np.empty(len(nodes), dtype=object)
+    texts[:] = [str(node) for node in nodes]
+    return checked_ids(texts, len(nodes))
+
+
+def _both_ways(
+    ends: NDArray[np.int64], values: NDArray[Any] | None, notes: list[str]
+) -> tuple[NDArray[np.int64], NDArray[Any] | None]:
+    """Every undirected edge once in each direction, parallel ones merged by adding their weights."""
+    pairs, place = np.unique(np.sort(ends, axis=1), axis=0, return_inverse=True)
+    if len(pairs) < len(ends):
+        notes.append(f"{len(ends) - len(pairs):,} parallel edges merged")
+    if values is not None:
+        values = np.bincount(place.reshape(-1), weights=values, minlength=len(pairs))
+        values = np.concatenate([values, values])
+    return np.concatenate([pairs, pairs[:, ::-1]]), values
+
+
+def _edge_weights(
+    records: list[tuple[int, int, dict[str, Any]]], nodes: list[Any], weight: str | None, notes: list[str]
+) -> NDArray[Any] | None:
+    names = {name for _, _, data in records for name in data}
+    if weight is not None and weight not in names:
+        raise unknown("edge attribute", weight, sorted(map(str, names)))
+    chosen = weight or "weight"
+    aside = sorted(str(name) for name in names if name != chosen)
+    if aside:
+        notes.append(f"edge attributes left aside: {', '.join(aside)}")
+    if chosen not in names:
+        return None
+    notes.append(f"edge attribute {chosen!r} used as edge weights")
+    return np.array(
+        [_edge_weight(data.get(chosen), nodes[start], nodes[end]) for start, end, data in records]
+    )
+
+
+def _edge_weight(value: Any, start: Any, end: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(
+            f"edge ({start!r}, {end!r}) has weight {value!r}; give every edge a number"
+        ) from None
+    if not 0 < number < float("inf"):
+        raise InputError(f"edge ({start!r}, {end!r}) has weight {value!r}; weights must be positive")
+    return number
+
+
+def _attribute_matrix(network: Any, attributes: Sequence[str]) -> NDArray[np.float32]:
+    if isinstance(attributes, str):
+        attributes = [attributes]
+    known = {name for _, data in network.nodes(data=True) for name in data}
+    for name in attributes:
+        if name not in known:
+            raise unknown("node attribute", str(name), sorted(map(str, known)))
+    blocks = [_attribute_block(network.nodes(data=True), name) for name in attributes]
+    return np.hstack(blocks) if blocks else np.empty((len(network), 0), dtype=np.float32)
+
+
+def _attribute_block(records: Iterable[tuple[Any, dict[str, Any]]], name: str) -> NDArray[np.float32]:
+    rows: list[NDArray[Any]] = []
+    for node, data in records:
+        if data.get(name) is None:
+            raise InputError(f"node {node!r} has no attribute {name!r}; give it one or leave {name!r} out")
+        row = _number_row(node, name, data[name])
+        if rows and len(row) != len(rows[0]):
+            raise InputError(
+                f"node {node!r}: {name!r} has {len(row)} numbers, the nodes before {len(rows[0])}"
+            )
+        rows.append(row)
+    return np.stack(rows)
+
+
+def _number_row(node: Any, name: str, value: Any) -> NDArray[Any]:
+    try:
+        row = np.atleast_1d(np.asarray(value))
+    except ValueError:
+        row = np.array(["ragged"])
+    if row.ndim != 1 or row.dtype.kind not in "biuf" or not np.isfinite(row).all():
+        raise InputError(
+            f"node {node!r}: {name}={value!r} is not a finite number or vector; encode categories as 0/1"
+        )
+    with np.errstate(over="ignore"):
+        return row.astype(np.float32)

@@ -1,0 +1,195 @@
+"""Graphs that are already in memory: SciPy matrices, edge arrays, tensors and PyTorch Geometric data.
+
+Classes of other libraries are told by name: nothing is imported to look at an object.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from spgcl.errors import InputError
+from spgcl.io.draft import Draft, from_id_pairs
+
+STRUCTURE = ("edge_index", "adj_t", "adj", "edge_weight", "edge_attr", "edge_type", "x", "num_nodes")
+
+
+def comes_from(value: Any, library: str, name: str = "") -> bool:
+    """Whether an object's class, or one it derives from, is `name` (default: any) of `library`."""
+    return any(
+        kind.__module__.split(".")[0] == library and name in ("", kind.__name__)
+        for kind in type(value).__mro__
+    )
+
+
+def as_matrix(value: Any) -> Any:
+    """A tensor as an array or SciPy matrix; anything else as it is."""
+    if not comes_from(value, "torch", "Tensor"):
+        return value
+    import torch
+
+    value = value.detach().cpu()
+    if value.layout is torch.strided:
+        # NumPy has no bfloat16.
+        return (value.float() if value.dtype is torch.bfloat16 else value).numpy()
+    if value.dim() != 2 or value.layout not in (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc):
+        raise InputError(
+            f"a {value.dim()}-dimensional {value.layout} tensor is no matrix; use sparse_coo or sparse_csr"
+        )
+    coordinates = value.to_sparse_coo().coalesce()
+    values = coordinates.values()
+    rows, columns = coordinates.indices().numpy()
+    numbers = (values.float() if values.dtype is torch.bfloat16 else values).numpy()
+    return sparse.coo_array((numbers, (rows, columns)), shape=tuple(value.shape)).tocsr()
+
+
+def from_adjacency(adjacency: Any, *, transposed: bool = False) -> Draft:
+    """A SciPy adjacency matrix: entry (i, j) is the edge from i to j, its value the weight.
+
+    A matrix of ones is an unweighted graph.
+    """
+    shape = tuple(adjacency.shape)
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise InputError(f"an adjacency matrix is square, this one has shape {shape}")
+    if adjacency.dtype.kind not in "biuf":
+        raise InputError(f"an adjacency matrix holds numbers, not {adjacency.dtype}")
+    matrix = sparse.coo_array(adjacency)
+    rows, columns = matrix.coords
+    present, notes = matrix.data != 0, []
+    if not present.all():
+        notes.append(f"{np.count_nonzero(~present):,} stored zeros of the adjacency matrix are no edges")
+        rows, columns = rows[present], columns[present]
+    values = matrix.data[present]
+    weights = None if (values == 1).all() else values
+    if weights is not None:
+        notes.append("values of the adjacency matrix used as edge weights")
+    sources, targets = (columns, rows) if transposed else (rows, columns)
+    return Draft(sources, targets, np.arange(shape[0]), weights=weights, notes=tuple(notes))
+
+
+def from_edge_array(edges: Any) -> Draft:
+    """An array of node pairs, shape (E, 2) or (2, E), of integer or text ids.
+
+    Of shape (2, 2), an array has one edge a row, a tensor (as PyTorch Geometric's `edge_index`) one a column.
+    """
+    by_column = comes_from(edges, "torch", "Tensor")
+    try:
+        pairs = np.asarray(as_matrix(edges))
+    except ValueError:
+        raise InputError("edges must be pairs of node ids; some entries are longer or shorter") from None
+    if pairs.ndim != 2 or 2 not in pairs.shape:
+        raise InputError(
+            f"edges need shape (E, 2) or (2, E), not {pairs.shape}; pass an adjacency matrix as scipy.sparse"
+        )
+    notes: tuple[str, ...] = ()
+    if pairs.shape == (2, 2):
+        notes = (f"edges of shape (2, 2) read as one edge a {'column' if by_column else 'row'}",)
+    if pairs.shape[1] != 2 or (pairs.shape == (2, 2) and by_column):
+        pairs = pairs.T
+    sources, targets = (_ids(end) for end in pairs.T)
+    return from_id_pairs(sources, targets, notes=notes)
+
+
+def _ids(ends: NDArray[Any]) -> NDArray[Any]:
+    if ends.dtype.kind in "iu":
+        if len(ends) and (ends > np.iinfo(np.int64).max).any():
+            raise InputError(
+                f"edges refer to node {ends.max()}, which is beyond 64-bit integers; use text ids"
+            )
+        return ends.astype(np.int64, copy=False)
+    if ends.dtype.kind == "U" or (ends.dtype.kind == "O" and all(isinstance(end, str) for end in ends)):
+        return ends.astype(object)
+    raise InputError(f"edges name nodes by integers or text, not by {ends.dtype}; convert the array")
+
+
+def from_pyg(data: Any) -> Draft:
+    """A PyTorch Geometric `Data`: x, edge_index or adj_t, and edge_weight or edge_attr of one column."""
+    for name, way_out in {
+        "HeteroData": "turn it into one graph: data = data.to_homogeneous(); del data.edge_type",
+        "Batch": "pass one of its graphs: batch[0]",
+        "TemporalData": "build a Data of the edges in the time span you mean",
+    }.items():
+        if comes_from(data, "torch_geometric", name):
+            raise InputError(f"a {name} cannot be read as one graph; {way_out}")
+    if not comes_from(data, "torch_geometric", "Data"):
+        raise InputError(
+            f"a {type(data).__name__} of PyTorch Geometric is no graph; pass a Data, e.g. dataset[0]"
+        )
+    return from_attributes(data.to_dict())
+
+
+def from_attributes(attributes: Mapping[str, Any]) -> Draft:
+    """The attributes of a `Data`, by name; labels and masks are not looked at."""
+    stored = {name: attributes[name] for name in STRUCTURE if attributes.get(name) is not None}
+    if "edge_type" in stored:
+        raise InputError(
+            "the data has edge_type: several kinds of edges cannot be told apart here; delete it"
+        )
+    edges = _stored_edges(stored)
+    features = as_matrix(stored["x"]) if "x" in stored else None
+    num_nodes, notes = _count_nodes(stored, edges), list(edges.notes)
+    top = max(edges.sources.max(initial=-1), edges.targets.max(initial=-1))
+    if top >= num_nodes:
+        raise InputError(
+            f"edge_index refers to node {top}, but the data has {num_nodes} nodes (0 to {num_nodes - 1})"
+        )
+    if min(edges.sources.min(initial=0), edges.targets.min(initial=0)) < 0:
+        raise InputError("edge_index refers to a negative node; node numbers start at 0")
+    weights = (
+        edges.weights if edges.weights is not None else _stored_weights(stored, len(edges.sources), notes)
+    )
+    return Draft(
+        edges.sources,
+        edges.targets,
+        np.arange(num_nodes),
+        features=features,
+        weights=weights,
+        notes=tuple(notes),
+    )
+
+
+def _stored_edges(stored: dict[str, Any]) -> Draft:
+    if "edge_index" in stored:
+        ends = np.asarray(as_matrix(stored["edge_index"]))
+        if ends.ndim != 2 or ends.shape[0] != 2 or ends.dtype.kind not in "iu":
+            raise InputError(
+                f"edge_index needs integers of shape (2, E), not {ends.dtype} of shape {ends.shape}"
+            )
+        return Draft(ends[0].astype(np.int64), ends[1].astype(np.int64), np.arange(0))
+    for name in ("adj_t", "adj"):
+        if name in stored:
+            matrix = as_matrix(stored[name])
+            if not sparse.issparse(matrix):
+                raise InputError(
+                    f"{name} is a {type(matrix).__name__}; give edge_index, or a torch sparse tensor"
+                )
+            return from_adjacency(matrix, transposed=name == "adj_t")
+    raise InputError("the data has no edge_index; a graph needs edges")
+
+
+def _count_nodes(stored: dict[str, Any], edges: Draft) -> int:
+    if "x" in stored:
+        return int(stored["x"].shape[0])
+    if "num_nodes" in stored:
+        return int(stored["num_nodes"])
+    return max(
+        len(edges.node_ids), int(max(edges.sources.max(initial=-1), edges.targets.max(initial=-1))) + 1
+    )
+
+
+def _stored_weights(stored: dict[str, Any], num_edges: int, notes: list[str]) -> NDArray[Any] | None:
+    name = next((name for name in ("edge_weight", "edge_attr") if name in stored), None)
+    if name is None:
+        return None
+    values = np.asarray(as_matrix(stored[name]))
+    if values.shape not in ((num_edges,), (num_edges, 1)):
+        raise InputError(
+            f"{name} has shape {values.shape} for {num_edges} edges; one weight an edge can be used: "
+            f"set data.edge_weight to one column and delete edge_attr"
+        )
+    notes.append(f"{name} used as edge weights")
+    if name == "edge_weight" and "edge_attr" in stored:
+        notes.append("edge_attr left aside, as there is edge_weight")
+    return values.reshape(-1)

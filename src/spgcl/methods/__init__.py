@@ -1,0 +1,43 @@
+"""Every method by name. To add one, write its file and its row here."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from spgcl.errors import unknown
+from spgcl.methods.method import Method, Prepared
+from spgcl.methods.parameters import Parameter, checked, parameters
+from spgcl.methods.presets import preset
+from spgcl.methods.spgcl import SPGCL
+
+METHODS: dict[str, type[Method]] = {"spgcl": SPGCL}
+
+__all__ = ["METHODS", "Method", "Parameter", "Prepared", "create", "find", "parameters", "resolved_settings"]
+
+
+def find(name: str) -> type[Method]:
+    """The method of that name."""
+    if name not in METHODS:
+        raise unknown("method", name, METHODS)
+    return METHODS[name]
+
+
+def create(name: str, num_features: int, *, seed: int, settings: Mapping[str, Any] | None = None) -> Method:
+    """A method with freshly initialised weights, the same for the same seed on every device."""
+    method = find(name)
+    values = checked(method, settings or {})
+    # Layers draw their weights from torch's global generator; it is left as it was.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return method(num_features, **values)
+
+
+def resolved_settings(
+    name: str, preset_name: str | None, dataset: str, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Every hyper-parameter of a method: as given, else as the preset has it, else the default."""
+    method = find(name)
+    chosen = preset(preset_name, name, dataset) if preset_name else {}
+    defaults = {parameter.name: parameter.default for parameter in parameters(method).values()}
+    return {**defaults, **checked(method, {**chosen, **given})}

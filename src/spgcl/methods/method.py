@@ -1,0 +1,70 @@
+"""The contract between a method and everything else: what is prepared once, a loss, an embedding."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from spgcl.graph import Graph
+from spgcl.tensors import GraphTensors
+
+
+@dataclass(eq=False)
+class Prepared:
+    """What a method computes once for a graph.
+
+    Attributes:
+        graph: The graph on its device.
+        memory: What accumulates from step to step besides weights (for curves); travels with checkpoints.
+        watching: Whether health curves are asked for, so that `memory` is worth keeping.
+    """
+
+    graph: GraphTensors
+    memory: dict[str, Tensor] = field(default_factory=dict)
+    watching: bool = False
+
+
+class Method(nn.Module):
+    """A way to turn a graph into a scalar loss and, in the end, into embeddings. Subclass once.
+
+    Hyper-parameters are the keyword-only arguments of the constructor; `steps`, `learning_rate` and
+    `weight_decay` are among them for every method that trains.
+    """
+
+    # Whether weights learned on one graph can embed another one.
+    inductive: ClassVar[bool] = True
+    # Whether labels are needed to train.
+    supervised: ClassVar[bool] = False
+
+    steps: int
+    learning_rate: float
+    weight_decay: float
+
+    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
+        """Compute what does not change during training."""
+        raise NotImplementedError
+
+    def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor | None:
+        """The scalar to minimise at this step; None when there is nothing to train."""
+        raise NotImplementedError
+
+    def optimiser(self) -> torch.optim.Optimizer:
+        """The optimiser of the weights; AdamW unless a paper asks for another."""
+        return torch.optim.AdamW(self.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay)
+
+    def after_step(self, step: int) -> None:
+        """Whatever follows an update of the weights: moving averages, schedules."""
+
+    def embed(self, prepared: Prepared) -> Tensor:
+        """Embeddings of all nodes, shape (num_nodes, width), without gradient."""
+        raise NotImplementedError
+
+    def space(self, prepared: Prepared) -> Tensor:
+        """Vectors by whose cosine similarity the method judges nodes alike; the embeddings by default."""
+        return self.embed(prepared)
+
+    def observe(self, prepared: Prepared) -> dict[str, float]:
+        """Numbers that show, without labels, how training goes; called between steps."""
+        del prepared
+        return {}

@@ -1,0 +1,32 @@
+"""Named settings per graph, kept as data: what differs from a method's defaults, and nothing else."""
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from spgcl.errors import InputError, unknown
+
+PRESETS = ("published", "paper", "validated")
+
+
+@cache
+def _table(name: str) -> dict[str, dict[str, dict[str, Any]]]:
+    return tomllib.loads((files(__name__) / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def preset(name: str, method: str, dataset: str) -> dict[str, Any]:
+    """Settings of a method for a graph: the preset's common ones and those of the graph.
+
+    A graph the preset does not know is refused: settings tuned for one graph mean nothing on another.
+    """
+    if name not in PRESETS:
+        raise unknown("preset", name, PRESETS)
+    graphs = _table(name).get(method, {})
+    if dataset not in graphs:
+        known = ", ".join(graph for graph in graphs if graph != "common") or "no graph"
+        raise InputError(
+            f"preset {name!r} of {method} has no setting for {dataset!r}, only for {known}; "
+            "leave --preset out to use the defaults"
+        )
+    return {**graphs.get("common", {}), **graphs[dataset]}

@@ -1,0 +1,198 @@
+"""SP-GCL: single-pass contrastive learning (Wang et al., TMLR 2023)."""
+
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from spgcl.encoders import Activation, BatchNorm, Encoder, EncoderKind, activation_module
+from spgcl.errors import InputError
+from spgcl.graph import Graph
+from spgcl.losses import single_pass_contrastive
+from spgcl.methods.method import Method, Prepared
+from spgcl.pairs import (
+    cover_ratio,
+    cut_at_random,
+    neighbourhood_lists,
+    neighbourhood_union,
+    overlap_ratio,
+    sample_nodes,
+    top_similar,
+)
+from spgcl.tensors import GraphTensors, distinct
+
+
+class SPGCL(Method):
+    """One forward pass a step: similar nodes of a random neighbourhood attract, random ones repel.
+
+    Args:
+        num_features: Width of the graph's features.
+        encoder: Graph convolution (f_theta).
+        layers: Convolutions in the encoder.
+        hidden: Width of the encoder, the head and the embedding.
+        activation: Activation of the encoder.
+        dropout: Share of activations dropped after every convolution.
+        batch_norm: After every convolution: none, plain (no learnable scale, as in the paper), affine.
+        batch_norm_rows: Whether its statistics come from all rows or from those the pool needs.
+        normalise_features: Divide feature rows by their L1 norm.
+        head_input: What the projection head g reads: H as it is, or its positive part.
+        head_activation: Activation inside the projection head.
+        seeds: Nodes drawn at every step (b).
+        hops: Reach of a seed's neighbourhood (T).
+        pool: Neighbourhoods joined as a set, or with a node counted once for every seed that reaches it.
+        pool_size: Entries of the pool kept, at random; 0 keeps all.
+        anchors: Who is compared: the seeds, or every entry of the pool.
+        own_positive: Whether a node counts among its own nearest.
+        positives: Most similar nodes that attract (K_pos).
+        negatives: Random nodes that repel (K_neg).
+        negatives_from: Where those are drawn from: the pool, or all nodes.
+        negative_weight: Weight of the repelling term; 1 is Eq. 6, K_neg the sum of the published code.
+        steps: Updates of the weights.
+        learning_rate: Of AdamW.
+        weight_decay: Of AdamW.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        *,
+        encoder: EncoderKind = "gcn",
+        layers: int = 2,
+        hidden: int = 1024,
+        activation: Activation = "prelu",
+        dropout: float = 0.6,
+        batch_norm: BatchNorm = "plain",
+        batch_norm_rows: Literal["all", "pool"] = "all",
+        normalise_features: bool = True,
+        head_input: Literal["plain", "relu"] = "relu",
+        head_activation: Activation = "relu",
+        seeds: int = 256,
+        hops: int = 3,
+        pool: Literal["set", "lists"] = "lists",
+        pool_size: int = 1024,
+        anchors: Literal["pool", "seeds"] = "pool",
+        own_positive: bool = False,
+        positives: int = 5,
+        negatives: int = 100,
+        negatives_from: Literal["pool", "all"] = "pool",
+        negative_weight: float = 300.0,
+        steps: int = 500,
+        learning_rate: float = 5e-4,
+        weight_decay: float = 1e-4,
+    ) -> None:
+        super().__init__()
+        if 0 < pool_size < positives + (not own_positive):
+            raise InputError(f"positives is {positives}, but the pool has {pool_size} entries (pool_size)")
+        self.encoder = Encoder(
+            num_features,
+            kind=encoder,
+            layers=layers,
+            hidden=hidden,
+            activation=activation,
+            dropout=dropout,
+            batch_norm=batch_norm,
+        )
+        self.head = nn.Sequential(
+            nn.Linear(hidden, hidden), activation_module(head_activation), nn.Linear(hidden, hidden)
+        )
+        self.normalise_features = normalise_features
+        self.whole_graph = batch_norm != "none" and batch_norm_rows == "all"
+        self.positive_part = head_input == "relu"
+        self.seeds, self.hops, self.pool_as_set, self.pool_size = seeds, hops, pool == "set", pool_size
+        self.anchors_are_seeds, self.own_positive, self.positives = (
+            anchors == "seeds",
+            own_positive,
+            positives,
+        )
+        self.negatives, self.negatives_everywhere = negatives, negatives_from == "all"
+        self.negative_weight = negative_weight
+        self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
+
+    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
+        """Normalise the adjacency and, if asked, the features."""
+        del supervision
+        return Prepared(GraphTensors.of(graph, device, normalise_features=self.normalise_features))
+
+    def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
+        """Steps 1 to 5 of Algorithm 1; the pool comes first, so that only the rows it needs are encoded."""
+        del step
+        graph = prepared.graph
+        seeds = sample_nodes(graph.num_nodes, self.seeds, generator)
+        pool = self._pool(graph, seeds, generator)
+        anchors = seeds if self.anchors_are_seeds else pool
+        candidates = pool
+        if self.negatives_everywhere:
+            drawn = torch.randint(
+                graph.num_nodes, (len(anchors), self.negatives), generator=generator, device=graph.device
+            )
+            candidates = torch.cat([pool, drawn.reshape(-1)])
+        rows, places = distinct(torch.cat([candidates, anchors]), graph.num_nodes)
+        projected = self._project(graph, rows, generator)
+        anchor_rows = projected[places[len(candidates) :]]
+        similarities = anchor_rows @ projected[places[: len(pool)]].T
+        positive = self._positives(prepared, similarities, anchors, pool)
+        if self.negatives_everywhere:
+            # One product over the distinct rows; the pairs that were drawn are read out of it.
+            columns = places[len(pool) : len(candidates)].reshape(len(anchors), self.negatives)
+            negative = (anchor_rows @ projected.T).gather(1, columns)
+        else:
+            columns = torch.randint(
+                len(pool), (len(anchors), self.negatives), generator=generator, device=graph.device
+            )
+            negative = similarities.gather(1, columns)
+        return single_pass_contrastive(positive, negative, negative_weight=self.negative_weight)
+
+    def embed(self, prepared: Prepared) -> Tensor:
+        """H, the output of the encoder."""
+        return self.encoder.embed(prepared.graph)
+
+    @torch.no_grad()
+    def space(self, prepared: Prepared) -> Tensor:
+        """Z, the normalised output of the head, in which positives are chosen."""
+        return self._head(self.embed(prepared))
+
+    def observe(self, prepared: Prepared) -> dict[str, float]:
+        """Cover and overlap of the selected pairs, and the norm of every layer's weights."""
+        numbers = {f"weight_norm_{place}": norm for place, norm in enumerate(self.encoder.weight_norms(), 1)}
+        memory = prepared.memory
+        if "covered" in memory:
+            numbers["node_cover_ratio"] = cover_ratio(memory["covered"])
+            numbers["overlapped_selection_ratio"] = overlap_ratio(memory["pairs"], memory["earlier_pairs"])
+        return numbers
+
+    def _pool(self, graph: GraphTensors, seeds: Tensor, generator: torch.Generator) -> Tensor:
+        gather = neighbourhood_union if self.pool_as_set else neighbourhood_lists
+        pool = cut_at_random(gather(graph.adjacency, seeds, self.hops), self.pool_size or None, generator)
+        if len(pool) < self.positives + (not self.own_positive):
+            raise InputError(
+                f"positives is {self.positives}, but this pool has {len(pool)} nodes; "
+                "lower positives, or raise seeds or hops"
+            )
+        return pool
+
+    def _project(self, graph: GraphTensors, rows: Tensor, generator: torch.Generator) -> Tensor:
+        if self.whole_graph:
+            return self._head(self.encoder(graph, None, generator)[rows])
+        return self._head(self.encoder(graph, rows, generator))
+
+    def _head(self, hidden: Tensor) -> Tensor:
+        projected: Tensor = self.head(hidden.relu() if self.positive_part else hidden)
+        return normalize(projected, dim=1)
+
+    def _positives(self, prepared: Prepared, similarities: Tensor, anchors: Tensor, pool: Tensor) -> Tensor:
+        same = None if self.own_positive else anchors[:, None] == pool[None, :]
+        chosen = top_similar(similarities.detach(), self.positives, same)
+        if prepared.watching:
+            _remember(prepared, anchors[:, None] * prepared.graph.num_nodes + pool[chosen], pool[chosen])
+        return similarities.gather(1, chosen)
+
+
+def _remember(prepared: Prepared, pairs: Tensor, nodes: Tensor) -> None:
+    """Keep what the curves of Figure 4 need: nodes covered so far, pairs of this step and of the last."""
+    memory = prepared.memory
+    if "covered" not in memory:
+        memory["covered"] = torch.zeros(prepared.graph.num_nodes, dtype=torch.bool, device=nodes.device)
+        memory["pairs"] = pairs.new_empty(0)
+    memory["covered"][nodes.reshape(-1)] = True
+    memory["earlier_pairs"], memory["pairs"] = memory["pairs"], torch.unique(pairs)

@@ -1,0 +1,225 @@
+"""A run on disk: weights, record, checkpoint. Nothing in these files is executed when they are read."""
+
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import safetensors
+import safetensors.torch
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from spgcl import __version__
+from spgcl.errors import InputError
+from spgcl.files import replacing
+from spgcl.io.embeddings import Format
+from spgcl.methods import create
+from spgcl.methods.method import Method
+from spgcl.training import Checkpoint
+
+# Raised when a run written before can no longer be read as it is.
+FORMAT = 1
+Status = Literal["running", "interrupted", "finished"]
+
+
+@dataclass
+class Run:
+    """The record of a run, `run.json`: what was run on what, and what came of it.
+
+    Attributes:
+        graph: Path or name, options it was read with, digest and shape.
+        settings: Every hyper-parameter, defaults included.
+        seconds: Wall-clock time of prepare, train and embed.
+    """
+
+    dataset: str
+    method: str
+    preset: str | None
+    settings: dict[str, Any]
+    seed: int
+    graph: dict[str, Any]
+    device: str
+    threads: int
+    command: list[str] = field(default_factory=list)
+    embedding_format: Format = "parquet"
+    hold_out_edges: float = 0.0
+    status: Status = "running"
+    steps: int = 0
+    resumed_from: int | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+    peak_memory_mib: float = 0.0
+    history: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=lambda: versions())
+    format: int = FORMAT
+
+    def summary(self, folder: Path) -> dict[str, Any]:
+        """What `spgcl fit --json` prints."""
+        return {
+            "run": str(folder),
+            "dataset": self.dataset,
+            "method": self.method,
+            "steps": self.steps,
+            "resumed_from": self.resumed_from,
+            "seconds": self.seconds,
+            "peak_memory_mib": self.peak_memory_mib,
+        }
+
+
+def versions() -> dict[str, str]:
+    """Versions that a result may depend on."""
+    return {
+        "spgcl": __version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+    }
+
+
+def write_run(folder: Path, run: Run) -> None:
+    """Write `run.json`, whole or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with replacing(folder / "run.json") as path:
+        path.write_text(to_json(asdict(run)), encoding="utf-8")
+
+
+def to_json(record: Any) -> str:
+    """A record as text, the same for the same record."""
+    return json.dumps(record, indent=1, ensure_ascii=False) + "\n"
+
+
+def read_run(folder: Path) -> Run:
+    """Read `run.json`; a run of another format says which version wrote it."""
+    path = folder / "run.json"
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{folder} is not a run: it has no run.json (spgcl fit writes one)") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read as a run record: {error}") from None
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        written = (
+            record.get("versions", {}).get("spgcl", "unknown") if isinstance(record, dict) else "unknown"
+        )
+        raise InputError(
+            f"{path} was written by spgcl {written} in another format; read it with that version"
+        )
+    try:
+        return Run(**record)
+    except TypeError as error:
+        raise InputError(f"{path} is not a complete run record: {error}") from None
+
+
+def save_method(folder: Path, method: Method, run: Run) -> None:
+    """Write the weights with what is needed to build their method again."""
+    metadata = {
+        "spgcl": __version__,
+        "method": run.method,
+        "settings": json.dumps(run.settings),
+        "graph": json.dumps({key: run.graph[key] for key in ("num_nodes", "num_edges", "num_features")}),
+    }
+    _save_tensors(folder / "model.safetensors", method.state_dict(), metadata)
+
+
+def load_method(folder: Path) -> Method:
+    """Build the method of a run and give it the run's weights."""
+    tensors, metadata = _load_tensors(folder / "model.safetensors")
+    method = create(
+        metadata["method"],
+        json.loads(metadata["graph"])["num_features"],
+        seed=0,
+        settings=json.loads(metadata["settings"]),
+    )
+    method.load_state_dict(tensors)
+    return method
+
+
+def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint, whole or not at all, in place of the last one."""
+    tensors = {f"weights/{name}": value for name, value in checkpoint.weights.items()}
+    tensors |= {f"memory/{name}": value for name, value in checkpoint.memory.items()}
+    for number, state in checkpoint.optimiser["state"].items():
+        tensors |= {f"optimiser/{number}/{name}": value for name, value in state.items()}
+    tensors["generator"] = checkpoint.generator
+    tensors["losses"] = torch.tensor(checkpoint.losses, dtype=torch.float64)
+    if not all(value.isfinite().all() for value in checkpoint.weights.values()):
+        # The next loss will say so; until then the last good checkpoint stays.
+        return
+    metadata = {
+        "spgcl": __version__,
+        "format": str(FORMAT),
+        "step": str(checkpoint.step),
+        "groups": json.dumps(checkpoint.optimiser["param_groups"]),
+        "observations": json.dumps(checkpoint.observations),
+    }
+    _save_tensors(folder / "checkpoint.safetensors", tensors, metadata)
+
+
+def load_checkpoint(folder: Path) -> Checkpoint | None:
+    """The last checkpoint of a run, or None when none was written."""
+    path = folder / "checkpoint.safetensors"
+    if not path.exists():
+        return None
+    tensors, metadata = _load_tensors(path)
+    if metadata.get("format") != str(FORMAT):
+        raise InputError(f"{path} was written by spgcl {metadata.get('spgcl')}; start over with --overwrite")
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, value in _under("optimiser/", tensors).items():
+        number, entry = name.split("/")
+        state.setdefault(int(number), {})[entry] = value
+    return Checkpoint(
+        step=int(metadata["step"]),
+        weights=_under("weights/", tensors),
+        optimiser={"state": state, "param_groups": json.loads(metadata["groups"])},
+        generator=tensors["generator"],
+        memory=_under("memory/", tensors),
+        losses=tensors["losses"].tolist(),
+        observations=json.loads(metadata["observations"]),
+    )
+
+
+def drop_checkpoint(folder: Path) -> None:
+    """Remove the checkpoint of a run that has finished."""
+    (folder / "checkpoint.safetensors").unlink(missing_ok=True)
+
+
+def save_held_out(folder: Path, positive: NDArray[np.int64], negative: NDArray[np.int64]) -> None:
+    """Write the edges that a run does not train on, and as many pairs that are no edges."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with replacing(folder / "held_out_edges.npz") as path, path.open("wb") as file:
+        np.savez(file, positive=positive, negative=negative)
+
+
+def load_held_out(folder: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """The held-out edges and non-edges of a run, or None when it trained on all."""
+    path = folder / "held_out_edges.npz"
+    if not path.exists():
+        return None
+    with np.load(path, allow_pickle=False) as pairs:
+        return pairs["positive"], pairs["negative"]
+
+
+def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+
+
+def _save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, str]) -> None:
+    on_host = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    with replacing(path) as temporary:
+        safetensors.torch.save_file(on_host, temporary, metadata=metadata)
+
+
+def _load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, dict(file.metadata() or {})  # noqa: SIM118
+    except FileNotFoundError:
+        raise InputError(
+            f"{path} is missing; the run did not finish (spgcl fit --resume continues it)"
+        ) from None
+    except (OSError, safetensors.SafetensorError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from None

@@ -1,0 +1,204 @@
+"""A graph on a device: sparse matrices with row selection and gradients, and what encoders read."""
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from spgcl.graph import Features, Graph
+from spgcl.propagate import normalised_adjacency
+
+# Above this share of non-zeros a dense product is the faster one: measured on CPU, set lower on accelerators.
+DENSE_FROM = {"cpu": 0.1, "cuda": 0.02}
+
+
+@dataclass(frozen=True, eq=False)
+class SparseMatrix:
+    """Compressed sparse rows as tensors.
+
+    Attributes:
+        rows: Row pointers, shape (num_rows + 1,).
+        columns: Column of every entry.
+        values: Value of every entry.
+        num_columns: Width of the matrix.
+        symmetric: Whether the matrix equals its transpose, which then costs nothing.
+    """
+
+    rows: Tensor
+    columns: Tensor
+    values: Tensor
+    num_columns: int
+    symmetric: bool = False
+
+    @classmethod
+    def of(cls, matrix: sparse.csr_array, device: torch.device, *, symmetric: bool = False) -> "SparseMatrix":
+        """Copy a SciPy matrix to a device."""
+        return cls(
+            rows=torch.as_tensor(np.array(matrix.indptr), device=device),
+            columns=torch.as_tensor(np.array(matrix.indices), device=device),
+            values=torch.as_tensor(np.array(matrix.data), device=device),
+            num_columns=int(matrix.shape[1]),
+            symmetric=symmetric,
+        )
+
+    @property
+    def num_rows(self) -> int:
+        """Height of the matrix."""
+        return len(self.rows) - 1
+
+    @property
+    def counts(self) -> Tensor:
+        """Entries in every row."""
+        return self.rows.diff()
+
+    @cached_property
+    def row_of_entry(self) -> Tensor:
+        """Row of every entry, the other half of a coordinate list."""
+        numbers = torch.arange(self.num_rows, dtype=self.columns.dtype, device=self.columns.device)
+        return numbers.repeat_interleave(self.counts, output_size=len(self.columns))
+
+    @cached_property
+    def transposed(self) -> "SparseMatrix":
+        """The transpose, entries of a row in order of the original row."""
+        if self.symmetric:
+            return self
+        columns, order = torch.sort(self.columns, stable=True)
+        bounds = torch.arange(self.num_columns + 1, dtype=columns.dtype, device=columns.device)
+        pointers = torch.searchsorted(columns, bounds).to(self.rows.dtype)
+        return SparseMatrix(pointers, self.row_of_entry[order], self.values[order], self.num_rows)
+
+    def select(self, chosen: Tensor) -> "SparseMatrix":
+        """The chosen rows, in the order given; repeats are allowed."""
+        starts = self.rows[chosen]
+        counts = self.rows[chosen + 1] - starts
+        pointers = torch.zeros(len(chosen) + 1, dtype=self.rows.dtype, device=self.rows.device)
+        torch.cumsum(counts, 0, out=pointers[1:])
+        total = int(pointers[-1])
+        offsets = (starts - pointers[:-1]).repeat_interleave(counts, output_size=total)
+        entries = offsets + torch.arange(total, device=offsets.device)
+        return SparseMatrix(pointers, self.columns[entries], self.values[entries], self.num_columns)
+
+    def restrict(self) -> tuple["SparseMatrix", Tensor]:
+        """The same matrix over the columns that occur only, and those columns in ascending order."""
+        used, places = distinct(self.columns, self.num_columns)
+        return SparseMatrix(self.rows, places.to(self.columns.dtype), self.values, len(used)), used
+
+    def dense(self) -> Tensor:
+        """The matrix with its zeros."""
+        full = torch.zeros(
+            self.num_rows, self.num_columns, dtype=self.values.dtype, device=self.values.device
+        )
+        full[self.row_of_entry.long(), self.columns.long()] = self.values
+        return full
+
+    def __matmul__(self, dense: Tensor) -> Tensor:
+        product: Tensor = _Product.apply(self, dense)  # type: ignore[no-untyped-call]
+        return product
+
+    def _times(self, dense: Tensor) -> Tensor:
+        values = self.values.to(dense.dtype)
+        if dense.device.type == "cuda":
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message="Sparse CSR tensor support")
+                matrix = torch.sparse_csr_tensor(
+                    self.rows, self.columns, values, size=(self.num_rows, self.num_columns)
+                )
+            return matrix @ dense
+        # A sum over weighted rows of a table is this product, and the fastest CPU kernel for it.
+        return torch.nn.functional.embedding_bag(
+            self.columns,
+            dense.contiguous(),
+            self.rows.to(self.columns.dtype),
+            mode="sum",
+            per_sample_weights=values,
+            include_last_offset=True,
+        )
+
+
+class _Product(torch.autograd.Function):
+    """Sparse times dense; the gradient reaches the dense factor only."""
+
+    @staticmethod
+    def forward(ctx: Any, matrix: SparseMatrix, dense: Tensor) -> Tensor:
+        ctx.matrix = matrix
+        return matrix._times(dense)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor]:
+        return None, ctx.matrix.transposed._times(gradient)
+
+
+@dataclass(frozen=True, eq=False)
+class GraphTensors:
+    """What encoders and pair rules read of a graph.
+
+    Attributes:
+        features: One row a node, dense or sparse.
+        adjacency: Normalised adjacency with self loops, so that a hop always keeps the node itself.
+        weighted: Whether the graph has edge weights (some encoders cannot use them).
+    """
+
+    features: Tensor | SparseMatrix
+    adjacency: SparseMatrix
+    weighted: bool
+
+    @classmethod
+    def of(cls, graph: Graph, device: torch.device, *, normalise_features: bool = False) -> "GraphTensors":
+        """Normalise the adjacency and, if asked, the feature rows, and move both to a device."""
+        features = divided_by_row_sums(graph.features) if normalise_features else graph.features
+        adjacency = SparseMatrix.of(normalised_adjacency(graph), device, symmetric=not graph.directed)
+        return cls(_on_device(features, device), adjacency, graph.weights is not None)
+
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes."""
+        return self.adjacency.num_rows
+
+    @property
+    def device(self) -> torch.device:
+        """Where the tensors are."""
+        return self.adjacency.values.device
+
+    @cached_property
+    def smoothed(self) -> Tensor:
+        """One propagation of dense features, computed once: the first layer of a GCN needs no more."""
+        if isinstance(self.features, SparseMatrix):
+            raise TypeError("sparse features are multiplied by the weights first, then propagated")
+        return self.adjacency @ self.features
+
+
+def divided_by_row_sums(features: Features) -> Features:
+    """Rows divided by the sum of their absolute values; rows of zeros stay zero."""
+    sums = np.asarray(abs(features).sum(axis=1), dtype=np.float32).reshape(-1)
+    scale = np.divide(1, sums, out=np.zeros_like(sums), where=sums > 0)
+    if sparse.issparse(features):
+        return sparse.csr_array(sparse.diags_array(scale) @ features)
+    return features * scale[:, None]
+
+
+def _on_device(features: Any, device: torch.device) -> Tensor | SparseMatrix:
+    dense_from = DENSE_FROM.get(device.type, DENSE_FROM["cuda"])
+    if sparse.issparse(features):
+        density = features.nnz / max(1, features.shape[0] * features.shape[1])
+        if density < dense_from:
+            return SparseMatrix.of(features, device)
+        features = features.toarray()
+    elif np.count_nonzero(features) < dense_from * features.size:
+        return SparseMatrix.of(sparse.csr_array(features), device)
+    return torch.as_tensor(np.array(features), device=device)
+
+
+def distinct(nodes: Tensor, num_nodes: int) -> tuple[Tensor, Tensor]:
+    """Sorted distinct values of node numbers, and the place of every given one among them."""
+    if len(nodes) < num_nodes // 8:
+        values, places = torch.unique(nodes, return_inverse=True)
+        return values.long(), places
+    # With many nodes asked for, a mask over all of them beats a sort.
+    present = torch.zeros(num_nodes, dtype=torch.bool, device=nodes.device)
+    present[nodes.long()] = True
+    return present.nonzero().reshape(-1), (present.cumsum(0) - 1)[nodes.long()]

@@ -1,0 +1,168 @@
+"""The only training loop."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from spgcl.errors import InputError
+from spgcl.methods.method import Method, Prepared
+
+Observer = Callable[[Method, Prepared], dict[str, float]]
+
+
+@dataclass
+class History:
+    """What training leaves behind besides weights.
+
+    Attributes:
+        losses: One a step.
+        observations: What was looked at between steps, each with its `step`.
+        resumed_from: Step of the checkpoint this training continued, or None.
+        finished: Whether all steps were done.
+    """
+
+    losses: list[float] = field(default_factory=list)
+    observations: list[dict[str, float]] = field(default_factory=list)
+    resumed_from: int | None = None
+    finished: bool = False
+
+
+@dataclass
+class Checkpoint:
+    """Everything that the next step depends on, after `step` steps are done."""
+
+    step: int
+    weights: dict[str, Tensor]
+    optimiser: dict[str, Any]
+    generator: Tensor
+    memory: dict[str, Tensor]
+    losses: list[float]
+    observations: list[dict[str, float]]
+
+
+def train(
+    method: Method,
+    prepared: Prepared,
+    *,
+    seed: int,
+    start: Checkpoint | None = None,
+    save: Callable[[Checkpoint], None] | None = None,
+    save_every: float = 60.0,
+    progress: Callable[[int, float], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+    observe: Observer | None = None,
+    observe_every: int = 0,
+) -> History:
+    """Minimise the method's loss for its number of steps.
+
+    Args:
+        method: Moved to the device of `prepared` and trained in place.
+        prepared: What `method.prepare` returned.
+        seed: Decides every draw.
+        start: A checkpoint to continue from.
+        save: Receives a checkpoint every `save_every` seconds and when training is stopped.
+        save_every: Seconds between checkpoints.
+        progress: Called with the steps done and the last loss, a few times a second.
+        stop: Asked after every step whether to leave early.
+        observe: Looked at before training, every `observe_every` steps, and at the end.
+        observe_every: 0 looks at nothing.
+    """
+    device = prepared.graph.device
+    method.to(device).train()
+    optimiser = method.optimiser()
+    generator = draws(seed, device)
+    history = History() if start is None else _restore(start, method, prepared, optimiser, generator)
+    done = len(history.losses)
+    recorded = torch.full((method.steps,), math.nan, device=device)
+    recorded[:done] = torch.tensor(history.losses, device=device)
+    saved = shown = time.monotonic()
+    prepared.watching = observe_every > 0
+    if observe and observe_every and not done:
+        history.observations.append({"step": 0, **observe(method, prepared)})
+
+    while done < method.steps:
+        loss = method.loss(prepared, done, generator)
+        if loss is None:
+            break
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        method.after_step(done)
+        recorded[done] = loss.detach()
+        done += 1
+
+        now = time.monotonic()
+        stopping = stop is not None and stop()
+        due = save is not None and (now - saved > save_every or stopping)
+        # Reading the loss waits for an accelerator, so it is done when somebody wants to know.
+        if device.type == "cpu" or due or now - shown > 0.2 or done == method.steps:
+            _require_finite(recorded, done, method.learning_rate)
+        if progress and (now - shown > 0.2 or done == method.steps):
+            progress(done, float(loss))
+            shown = now
+        if observe and observe_every and (done % observe_every == 0 or done == method.steps):
+            history.observations.append({"step": done, **observe(method, prepared)})
+        if save and due and done < method.steps:
+            history.losses = recorded[:done].tolist()
+            save(_checkpoint(method, prepared, optimiser, generator, history))
+            saved = time.monotonic()
+        if stopping:
+            break
+
+    history.losses = recorded[:done].tolist()
+    history.finished = done >= method.steps or not done
+    return history
+
+
+def draws(seed: int, device: torch.device) -> torch.Generator:
+    """The generator of a training's draws, apart from the stream that initialised the weights."""
+    words = np.random.SeedSequence([seed, 1]).generate_state(1, np.uint32)
+    return torch.Generator(device).manual_seed(int(words[0]))
+
+
+def _require_finite(recorded: Tensor, done: int, learning_rate: float) -> None:
+    bad = (~recorded[:done].isfinite()).nonzero()
+    if len(bad):
+        step = int(bad[0])
+        raise InputError(
+            f"the loss became {float(recorded[step])} at step {step + 1}; "
+            f"lower learning_rate (now {learning_rate:g}) or check the scale of the features"
+        )
+
+
+def _checkpoint(
+    method: Method,
+    prepared: Prepared,
+    optimiser: torch.optim.Optimizer,
+    generator: torch.Generator,
+    history: History,
+) -> Checkpoint:
+    return Checkpoint(
+        step=len(history.losses),
+        weights=method.state_dict(),
+        optimiser=optimiser.state_dict(),
+        generator=generator.get_state(),
+        memory=prepared.memory,
+        losses=history.losses,
+        observations=history.observations,
+    )
+
+
+def _restore(
+    start: Checkpoint,
+    method: Method,
+    prepared: Prepared,
+    optimiser: torch.optim.Optimizer,
+    generator: torch.Generator,
+) -> History:
+    method.load_state_dict(start.weights)
+    optimiser.load_state_dict(start.optimiser)
+    generator.set_state(start.generator)
+    prepared.memory.update({name: value.to(prepared.graph.device) for name, value in start.memory.items()})
+    return History(list(start.losses), list(start.observations), resumed_from=start.step)

@@ -1,0 +1,270 @@
+import errno
+import hashlib
+import os
+import socket
+import struct
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from spgcl.datasets.entries import Entry, File, Form, entries
+from spgcl.datasets.fetch import ATTEMPTS, fetch
+from spgcl.datasets.storage import find
+from spgcl.errors import InputError
+
+CONTENT = bytes(range(256)) * 2000
+HALF = len(CONTENT) // 2
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Serves `server.content`, each request in the next of the `server.manners`, and keeps a log."""
+
+    def do_GET(self):
+        server = self.server
+        wanted = self.headers.get("Range")
+        server.log.append((self.path, wanted))
+        manner = server.manners.pop(0) if server.manners else "whole"
+        if self.path not in server.content or manner == "missing":
+            self.send_error(404)
+            return
+        if manner == "busy":
+            self.send_error(503)
+            return
+        body = server.content[self.path]
+        start = (
+            int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted and manner != "no ranges" else 0
+        )
+        if start >= len(body):
+            self.send_error(416)
+            return
+        self.send_response(206 if start else 200)
+        self.send_header("Content-Length", str(len(body) - start))
+        if start:
+            self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
+        self.end_headers()
+        sent = body[start : len(body) // 2] if manner in ("truncated", "cut") else body[start:]
+        self.wfile.write(sent)
+        if manner == "cut":
+            # A reset instead of an orderly end: what a fallen line looks like.
+            self.wfile.flush()
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
+
+    def log_message(self, *arguments):
+        """Tests read the server's log themselves."""
+
+    def finish(self):
+        if self.connection.fileno() != -1:
+            super().finish()
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    running = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    running.content, running.manners, running.log = {"/toy/sub/file.bin": CONTENT}, [], []
+    running.url = f"http://127.0.0.1:{running.server_port}"
+    thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield running
+    running.shutdown()
+    thread.join()
+    running.server_close()
+
+
+def _entry(*files):
+    return Entry(
+        "toy", "planetoid", "accuracy", "", 1, "", "", {str(place): file for place, file in enumerate(files)}
+    )
+
+
+@pytest.fixture
+def target(server, tmp_path, monkeypatch):
+    """Where the one file of the data set `toy` is to arrive."""
+    form = Form("sub/file.bin", len(CONTENT), hashlib.sha256(CONTENT).hexdigest())
+    monkeypatch.setitem(entries(), "toy", _entry(File(f"{server.url}/toy/sub/file.bin", form)))
+    monkeypatch.setenv("SPGCL_DATA", str(tmp_path / "data"))
+    return tmp_path / "data" / "toy" / "sub" / "file.bin"
+
+
+def _fetch(**options):
+    return fetch("toy", pause_seconds=0, **options)
+
+
+def _names_beside(target):
+    return sorted(path.name for path in target.parent.iterdir())
+
+
+def test_a_file_arrives_checked_and_a_second_run_does_nothing(server, target):
+    assert _fetch() == [str(target)]
+    assert target.read_bytes() == CONTENT and _names_beside(target) == ["file.bin"]
+    assert _fetch() == [] and len(server.log) == 1
+
+
+def test_progress_is_told(server, target):
+    told = []
+    _fetch(progress=lambda *row: told.append(row))
+    assert told[-1] == ("file.bin", len(CONTENT), len(CONTENT))
+
+
+@pytest.mark.parametrize("manner", ["truncated", "cut"])
+def test_a_broken_transfer_is_resumed_where_it_stopped(server, target, manner):
+    server.manners = [manner]
+    _fetch()
+    assert target.read_bytes() == CONTENT
+    (first, second) = (wanted for _, wanted in server.log)
+    assert first is None
+    # A reset may throw away bytes that were still on their way; an orderly end does not.
+    resumed = int(second.removeprefix("bytes=").removesuffix("-"))
+    assert resumed == HALF if manner == "truncated" else 0 < resumed <= HALF
+
+
+def test_a_line_that_stays_bad_keeps_the_part_for_the_next_run(server, target):
+    server.manners = ["truncated"] + ["busy"] * (ATTEMPTS - 1)
+    with pytest.raises(InputError, match=r"503 .*run again to resume") as caught:
+        _fetch()
+    assert "\n" not in str(caught.value) and len(server.log) == ATTEMPTS
+    assert _names_beside(target) == ["file.bin.part"]
+    _fetch()
+    assert server.log[-1] == ("/toy/sub/file.bin", f"bytes={HALF}-")
+    assert target.read_bytes() == CONTENT and _names_beside(target) == ["file.bin"]
+
+
+def test_a_server_without_ranges_starts_over(server, target):
+    server.manners = ["truncated", "no ranges"]
+    _fetch()
+    assert target.read_bytes() == CONTENT
+
+
+def test_wrong_bytes_never_get_the_name(server, target):
+    server.content["/toy/sub/file.bin"] = CONTENT[:-1] + b"!"
+    with pytest.raises(InputError, match=r"sent other bytes than the published ones.*--mirror") as caught:
+        _fetch()
+    assert server.url in str(caught.value) and _names_beside(target) == []
+
+
+def test_too_many_bytes_are_not_read_to_the_end(server, target):
+    server.content["/toy/sub/file.bin"] = CONTENT * 20
+    told = []
+    with pytest.raises(InputError, match="other bytes"):
+        _fetch(progress=lambda *row: told.append(row[1]))
+    assert told[-1] < 2 * len(CONTENT)
+
+
+@pytest.mark.parametrize("stale", [b"something else", CONTENT + b"more"])
+def test_a_stale_part_file_is_replaced(server, target, stale):
+    target.parent.mkdir(parents=True)
+    target.with_name("file.bin.part").write_bytes(stale)
+    _fetch()
+    assert target.read_bytes() == CONTENT and _names_beside(target) == ["file.bin"]
+
+
+def test_a_damaged_file_is_replaced(server, target):
+    target.parent.mkdir(parents=True)
+    target.write_bytes(b"damaged")
+    assert _fetch() == [str(target)] and target.read_bytes() == CONTENT
+
+
+def test_a_missing_file_names_the_address_and_the_way_out(server, target):
+    server.manners = ["missing"]
+    with pytest.raises(InputError, match=r"file\.bin: 404 Not Found.*--mirror URL\|PATH"):
+        _fetch()
+    assert len(server.log) == 1 and _names_beside(target) == []
+
+
+def test_no_server_at_all_is_one_line(target, server):
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        with pytest.raises(InputError, match=r"no connection \(.*refused\).*run again to resume"):
+            _fetch(mirror=address)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_leaves_nothing_behind(server, target):
+    target.parent.mkdir(parents=True)
+    target.with_name("file.bin.part").symlink_to("/dev/full")
+    with pytest.raises(InputError, match=r"no space left .*SPGCL_DATA") as caught:
+        _fetch()
+    assert "\n" not in str(caught.value) and _names_beside(target) == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to this user")
+def test_a_folder_that_cannot_be_written_is_named(server, target):
+    target.parent.mkdir(parents=True)
+    target.parent.chmod(0o555)
+    with pytest.raises(InputError, match=f"cannot write .*{os.strerror(errno.EACCES)}"):
+        _fetch()
+
+
+def test_a_file_where_the_folder_should_be_is_named(server, target):
+    target.parent.parent.parent.write_text("a file")
+    with pytest.raises(InputError, match=r"cannot make the folder .*SPGCL_DATA"):
+        _fetch()
+
+
+def test_mirrors_may_be_addresses_or_folders(server, target, tmp_path):
+    mirror = tmp_path / "a mirror"
+    (mirror / "toy" / "sub").mkdir(parents=True)
+    (mirror / "toy" / "sub" / "file.bin").write_bytes(CONTENT)
+    _fetch(mirror=str(mirror))
+    assert target.read_bytes() == CONTENT and server.log == []
+    target.unlink()
+    _fetch(mirror=f"{server.url}/")
+    assert target.read_bytes() == CONTENT and server.log == [("/toy/sub/file.bin", None)]
+
+
+def test_a_mirror_that_is_nowhere_is_named(target):
+    with pytest.raises(InputError, match="--mirror /no/where: neither"):
+        _fetch(mirror="/no/where")
+
+
+def test_a_folder_without_the_file_is_named(target, tmp_path):
+    with pytest.raises(InputError, match=r"sub/file\.bin: no such file"):
+        _fetch(mirror=str(tmp_path))
+
+
+def test_a_mirror_may_hold_the_file_as_published_or_as_kept(server, target, monkeypatch):
+    zipped = b"the same, smaller"
+    kept = Form("sub/file.bin.gz", len(zipped), hashlib.sha256(zipped).hexdigest())
+    plain = Form("sub/file.bin", len(CONTENT), hashlib.sha256(CONTENT).hexdigest())
+    file = File("http://127.0.0.1:9/never", plain, kept)
+    monkeypatch.setitem(entries(), "toy", _entry(file))
+    assert _fetch(mirror=server.url) == [str(target)]
+    assert [path for path, _ in server.log] == ["/toy/sub/file.bin.gz", "/toy/sub/file.bin"]
+    target.unlink()
+    server.content["/toy/sub/file.bin.gz"] = zipped
+    assert _fetch(mirror=server.url) == [f"{target}.gz"]
+    assert find(target.parent.parent, file) == ("ok", Path(f"{target}.gz"))
+
+
+def test_one_name_may_have_two_accepted_contents(server, target, monkeypatch):
+    smaller = CONTENT[:100]
+    forms = [Form("sub/file.bin", len(text), hashlib.sha256(text).hexdigest()) for text in (CONTENT, smaller)]
+    monkeypatch.setitem(entries(), "toy", _entry(File("http://127.0.0.1:9/never", *forms)))
+    for text in (CONTENT, smaller):
+        server.content["/toy/sub/file.bin"] = text
+        assert _fetch(mirror=server.url) == [str(target)] and target.read_bytes() == text
+        target.unlink()
+
+
+def test_a_git_blob_id_identifies_bytes_where_no_sha256_is_known(server, target, monkeypatch):
+    # `printf 'hello\n' | git hash-object --stdin`
+    form = Form("sub/file.bin", git_blob="ce013625030ba8dba906f756967f9e9ca394464a")
+    monkeypatch.setitem(entries(), "toy", _entry(File(f"{server.url}/toy/sub/file.bin", form)))
+    with pytest.raises(InputError, match="other bytes"):
+        _fetch()
+    server.content["/toy/sub/file.bin"] = b"hello\n"
+    _fetch()
+    assert target.read_bytes() == b"hello\n"
+
+
+def test_a_real_data_set_comes_from_a_folder_of_checked_files(benchmark_folder, tmp_path, monkeypatch):
+    from spgcl.datasets import load
+
+    monkeypatch.setenv("SPGCL_DATA", str(tmp_path))
+    assert len(fetch("chameleon", mirror=str(benchmark_folder))) == 13
+    assert fetch("chameleon", mirror=str(benchmark_folder)) == []
+    assert load("chameleon").graph.num_edges == 31371

@@ -1,0 +1,85 @@
+import numpy as np
+import pytest
+from conftest import make_splits, make_task
+from sklearn.metrics import roc_auc_score
+
+from spgcl.errors import InputError
+from spgcl.evaluation import knn, most_similar
+
+
+def cosine(left, right):
+    return float(left @ right / (np.linalg.norm(left) * np.linalg.norm(right)))
+
+
+def naive_votes(embeddings, labels, train, node, neighbours, num_classes):
+    """Votes and summed similarities of each class among the nearest training nodes."""
+    near = sorted(((cosine(embeddings[node], embeddings[other]), other) for other in train), reverse=True)
+    votes = [(0, 0.0)] * num_classes
+    for similarity, other in near[:neighbours]:
+        count, total = votes[labels[other]]
+        votes[labels[other]] = (count + 1, total + similarity)
+    return votes
+
+
+@pytest.mark.parametrize("neighbours", [1, 4, 10, 1000])
+def test_knn_equals_a_naive_vote(uneven_splits, neighbours, monkeypatch):
+    monkeypatch.setattr("spgcl.evaluation.neighbours._BLOCK_ENTRIES", 1000)
+    embeddings, labels = make_task(noise=3)
+    scores = knn(embeddings, labels, uneven_splits, neighbours=neighbours)
+    for split, score in enumerate(scores.splits):
+        train = np.flatnonzero(uneven_splits.train[split])
+        test = np.flatnonzero(uneven_splits.test[split])
+        right = 0
+        for node in test:
+            votes = naive_votes(embeddings, labels, train, node, neighbours, 4)
+            right += votes.index(max(votes)) == labels[node]
+        assert score.test == pytest.approx(100 * right / len(test))
+
+
+def test_knn_ranks_by_votes_for_roc_auc():
+    embeddings, labels = make_task(num_classes=2, noise=3)
+    splits = make_splits(300, [(60, 50)])
+    found = knn(embeddings, labels, splits, neighbours=1, metric="roc_auc").mean
+    train, test = np.flatnonzero(splits.train[0]), np.flatnonzero(splits.test[0])
+    margins = []
+    for node in test:
+        (zero, zero_sum), (one, one_sum) = naive_votes(embeddings, labels, train, node, 1, 2)
+        margins.append(one - zero + (one_sum - zero_sum) / 3)
+    assert found == pytest.approx(100 * roc_auc_score(labels[test], margins))
+
+
+def test_knn_needs_a_voter(task, uneven_splits):
+    with pytest.raises(InputError, match="neighbours is 0"):
+        knn(*task, uneven_splits, neighbours=0)
+
+
+def test_most_similar_equals_a_full_sort(task, monkeypatch):
+    monkeypatch.setattr("spgcl.evaluation.neighbours._BLOCK_ENTRIES", 100)
+    embeddings = task[0]
+    rows, similarities = most_similar(embeddings, 17, 5)
+    others = [other for other in range(300) if other != 17]
+    expected = sorted(others, key=lambda other: -cosine(embeddings[17], embeddings[other]))[:5]
+    assert rows.tolist() == expected
+    np.testing.assert_allclose(
+        similarities, [cosine(embeddings[17], embeddings[other]) for other in expected], rtol=1e-5
+    )
+
+
+def test_most_similar_leaves_the_node_out_and_breaks_ties_by_row():
+    rows, similarities = most_similar(np.ones((4, 3)), 1, 10)
+    assert rows.tolist() == [0, 2, 3]
+    assert similarities == pytest.approx(1)
+
+
+def test_a_zero_vector_is_similar_to_nothing():
+    rows, similarities = most_similar(np.array([[0.0, 0], [1, 0], [0, 2]]), 0, 2)
+    assert rows.tolist() == [1, 2]
+    assert similarities.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("row", "count", "message"), [(9, 1, "row 9"), (-1, 1, "row -1"), (0, 0, "count is 0")]
+)
+def test_most_similar_refuses_what_it_cannot_answer(row, count, message):
+    with pytest.raises(InputError, match=message):
+        most_similar(np.ones((4, 3)), row, count)

@@ -1,0 +1,169 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from conftest import make_splits, make_task
+from sklearn.metrics import roc_auc_score
+
+from spgcl.errors import InputError
+from spgcl.evaluation import probe, tuned_probe
+from spgcl.evaluation.linear_probe import initial_weights
+
+
+def measure(metric, logits, labels):
+    if metric == "accuracy":
+        return 100 * float((logits.argmax(1) == labels).double().mean())
+    return 100 * roc_auc_score(labels, logits[:, 1] - logits[:, 0])
+
+
+def literal_probe(embeddings, labels, splits, split, weight, bias, metric, epochs, learning_rate):
+    """The paper's sentence as a loop: one nn.Linear, one Adam, one split."""
+    rows, classes = torch.from_numpy(embeddings), torch.from_numpy(labels)
+    parts = {part: torch.from_numpy(getattr(splits, part)[split]) for part in ("train", "validation", "test")}
+    layer = torch.nn.Linear(rows.shape[1], len(bias))
+    with torch.no_grad():
+        layer.weight.copy_(weight)
+        layer.bias.copy_(bias)
+    optimiser = torch.optim.Adam(layer.parameters(), lr=learning_rate)
+    best = (-1.0, 0, 0.0)
+    for epoch in range(1, epochs + 1):
+        optimiser.zero_grad()
+        train = parts["train"]
+        torch.nn.functional.cross_entropy(layer(rows[train]), classes[train]).backward()
+        optimiser.step()
+        with torch.no_grad():
+            logits = layer(rows)
+        validation = measure(metric, logits[parts["validation"]], classes[parts["validation"]])
+        # Rounding inside scikit-learn must not decide between epochs that rank the nodes equally well.
+        if validation > best[0] + 1e-9:
+            best = (validation, epoch, measure(metric, logits[parts["test"]], classes[parts["test"]]))
+    return best
+
+
+@pytest.mark.parametrize(("metric", "num_classes"), [("accuracy", 4), ("roc_auc", 2)])
+def test_equals_a_literal_loop_over_splits_and_starts(metric, num_classes):
+    embeddings, labels = make_task(num_classes=num_classes, noise=3)
+    splits = make_splits(300, [(60, 50), (90, 40)])
+    scores = probe(embeddings, labels, splits, metric=metric, starts=2, seed=3, epochs=80, learning_rate=1e-2)
+    weights, biases = initial_weights(2, 2, num_classes, embeddings.shape[1], seed=3)
+    assert [(score.split, score.start) for score in scores.splits] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    for score in scores.splits:
+        weight, bias = weights[score.split, score.start], biases[score.split, score.start]
+        validation, epoch, test = literal_probe(
+            embeddings, labels, splits, score.split, weight, bias, metric, 80, 1e-2
+        )
+        assert score.validation == pytest.approx(validation, abs=0.1)
+        assert score.test == pytest.approx(test, abs=0.1)
+        assert score.epoch == epoch
+
+
+def test_one_split_gets_ten_starts_and_says_so(task):
+    scores = probe(*task, make_splits(300, [(60, 50)]), epochs=20, learning_rate=1e-2)
+    tests = [score.test for score in scores.splits]
+    assert len(tests) == 10
+    assert len(set(tests)) > 1
+    assert scores.std_over == "probe starts"
+    assert scores.mean == pytest.approx(np.mean(tests))
+    assert scores.std == pytest.approx(np.std(tests))
+    assert str(scores) == f"{scores.mean:.2f} ± {scores.std:.2f} accuracy over 10 probe starts"
+
+
+def test_several_splits_get_one_start_each(task, uneven_splits):
+    scores = probe(*task, uneven_splits, epochs=20)
+    assert len(scores.splits) == 3
+    assert str(scores).endswith("accuracy over 3 splits")
+
+
+def test_splits_in_separate_stacks_score_the_same(task, uneven_splits, monkeypatch):
+    together = probe(*task, uneven_splits, epochs=30, learning_rate=1e-2)
+    monkeypatch.setattr("spgcl.evaluation.stacking._GROUP_BYTES", 1)
+    apart = probe(*task, uneven_splits, epochs=30, learning_rate=1e-2)
+    assert [score.test for score in apart.splits] == pytest.approx([score.test for score in together.splits])
+
+
+def test_the_seed_decides(task, uneven_splits):
+    first, second = (probe(*task, uneven_splits, epochs=5, seed=seed) for seed in (1, 1))
+    assert first == second
+    assert probe(*task, uneven_splits, epochs=5, seed=2) != first
+
+
+def test_test_labels_change_nothing_but_the_test_score(task):
+    embeddings, labels = task
+    splits = make_splits(300, [(60, 50)])
+    changed = np.where(splits.test[0], (labels + 1) % 4, labels)
+    first, second = (probe(embeddings, values, splits, epochs=30) for values in (labels, changed))
+    assert [(score.validation, score.epoch) for score in first.splits] == [
+        (score.validation, score.epoch) for score in second.splits
+    ]
+    assert first.mean != second.mean
+
+
+def test_a_class_may_be_absent_from_the_training_part(task):
+    embeddings, labels = task
+    splits = make_splits(300, [(60, 50)])
+    without = replace(splits, train=splits.train & (labels != 3))
+    assert 25 < probe(embeddings, labels, without, starts=1, epochs=100, learning_rate=1e-2).mean < 90
+
+
+def test_as_record_leaves_out_what_the_protocol_does_not_have(task, uneven_splits):
+    record = probe(*task, uneven_splits, epochs=2).as_record()
+    assert set(record) == {"metric", "protocol", "mean", "std", "std_over", "splits"}
+    assert set(record["splits"][0]) == {"split", "start", "validation", "test", "epoch"}
+
+
+def broken(task, what):
+    embeddings, labels = task[0].copy(), task[1].copy()
+    if what == "nan":
+        embeddings[7, 2] = np.nan
+    elif what == "short embeddings":
+        embeddings = embeddings[:-1]
+    elif what == "short labels":
+        labels = labels[:-1]
+    elif what == "one class":
+        labels[:] = 0
+    elif what == "unlabelled":
+        labels[5] = -1
+    elif what == "text":
+        labels = labels.astype(str)
+    return embeddings, labels
+
+
+@pytest.mark.parametrize("scorer", [probe, tuned_probe])
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("nan", "embedding of node 7 has nan in column 2"),
+        ("short embeddings", "299 embeddings but splits over 300 nodes"),
+        ("short labels", "299 labels do not cover 300 nodes"),
+        ("one class", "every label is 0"),
+        ("unlabelled", "node 5 is in the .* part of split 0 but has no label"),
+        ("text", "labels need one integer a node"),
+    ],
+)
+def test_broken_input_is_refused(task, uneven_splits, scorer, what, message):
+    with pytest.raises(InputError, match=message):
+        scorer(*broken(task, what), uneven_splits)
+
+
+def test_settings_that_make_no_sense_are_refused(task, uneven_splits):
+    with pytest.raises(InputError, match="roc_auc needs two classes, the labels have 4"):
+        probe(*task, uneven_splits, metric="roc_auc")
+    with pytest.raises(InputError, match="unknown metric 'acuracy'; did you mean 'accuracy'"):
+        probe(*task, uneven_splits, metric="acuracy")
+    with pytest.raises(InputError, match="starts is 0"):
+        probe(*task, uneven_splits, starts=0)
+    with pytest.raises(InputError, match="epochs is 0"):
+        probe(*task, uneven_splits, epochs=0)
+
+
+def test_roc_auc_needs_both_classes_where_it_is_measured():
+    embeddings, labels = make_task(num_classes=2)
+    splits = make_splits(300, [(60, 50)])
+    with pytest.raises(InputError, match="validation part of split 0 holds one class only"):
+        probe(
+            embeddings,
+            labels,
+            replace(splits, validation=splits.validation & (labels == 1)),
+            metric="roc_auc",
+        )

@@ -1,0 +1,288 @@
+import gzip
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from spgcl.errors import InputError
+from spgcl.io import read_graph
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name, text):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8"))
+        return path
+
+    return write
+
+
+def edges_of(graph):
+    matrix = graph.adjacency.tocoo()
+    ids = graph.node_ids.tolist()
+    ends = zip(*(side.tolist() for side in matrix.coords), strict=True)
+    found = {
+        (ids[start], ids[end]): value for (start, end), value in zip(ends, matrix.data.tolist(), strict=True)
+    }
+    return found if graph.directed else {pair: value for pair, value in found.items() if pair[0] < pair[1]}
+
+
+def read(path, **options):
+    return read_graph(path, structural="degree", **options)
+
+
+SMALL = {(0, 5): 1, (5, 7): 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("headed.csv", "source,target\n0,5\n5,7\n"),
+        ("named.csv", "here,there\n0,5\n5,7\n"),
+        ("headerless.csv", "0,5\n5,7\n"),
+        ("no-last-newline.csv", "0,5\n5,7"),
+        ("windows.csv", "a,b\r\n0,5\r\n5,7\r\n"),
+        ("old-mac.csv", "a,b\r0,5\r5,7\r"),
+        ("marked.csv", "\ufeffa,b\n0,5\n5,7\n"),
+        ("semicolon.csv", "a;b\n0;5\n5;7\n"),
+        ("blanks.csv", "a,b\n0, 5\n\n 5,7\n\n"),
+        ("quoted.csv", '"a","b"\n"0","5"\n"5","7"\n'),
+        ("tabs.tsv", "a\tb\n0\t5\n5\t7\n"),
+        ("spaces.txt", "  0   5 \n5 \t 7\n"),
+        ("comments.edges", "# a comment, with commas\n#another\n0 5\n  # in between\n5 7\n"),
+        ("packed.txt.gz", gzip.compress(b"0 5\n5 7\n")),
+        ("packed-unsaid.csv", gzip.compress(b"0,5\n5,7\n")),
+    ],
+)
+def test_layouts_of_text(write, name, text):
+    graph = read(write(name, text))
+    assert graph.node_ids.tolist() == [0, 5, 7]
+    assert edges_of(graph) == SMALL
+
+
+def test_parquet_with_integers_text_and_categories(tmp_path):
+    texts = pa.array(["0", "5"]).dictionary_encode()
+    parquet.write_table(
+        pa.table({"a": [0, 5], "b": pa.array([5, 7], pa.int32())}), tmp_path / "numbers.parquet"
+    )
+    parquet.write_table(pa.table({"a": texts, "b": ["5", "7"]}), tmp_path / "texts.parquet")
+    assert edges_of(read(tmp_path / "numbers.parquet")) == SMALL
+    assert edges_of(read(tmp_path / "texts.parquet")) == SMALL
+
+
+def test_text_ids_are_sorted_and_kept_as_written(write):
+    graph = read(write("e.csv", "from,to\nzoë,007\n007, anna smith \n"))
+    assert graph.node_ids.tolist() == ["007", "anna smith", "zoë"]
+
+
+def test_zero_padded_ids_stay_text(write):
+    assert read(write("e.csv", "01,2\n1,2\n")).node_ids.tolist() == ["01", "1", "2"]
+
+
+def test_ids_beyond_64_bits_stay_text(write):
+    assert read(write("e.txt", f"1 {10**20}\n")).node_ids.tolist() == ["1", str(10**20)]
+
+
+def test_quoted_ids_may_hold_commas_and_line_breaks(write):
+    graph = read(write("e.csv", 'source,target\n"Smith, J","two\nlines"\n'))
+    assert graph.node_ids.tolist() == ["Smith, J", "two\nlines"]
+
+
+def test_a_first_row_of_text_that_occurs_below_is_an_edge(write):
+    graph = read(write("e.csv", "to,be\nbe,not\n"))
+    assert edges_of(graph) == {("be", "to"): 1, ("be", "not"): 1}
+    assert "e.csv: first row (to, be) read as data, not as column names" in graph.notes
+
+
+def test_a_first_row_of_unknown_text_is_a_header_in_csv_only_and_it_is_said(write):
+    assert (
+        "e.csv: first row (user, friend) read as column names"
+        in read(write("e.csv", "user,friend\na,b\n")).notes
+    )
+    graph = read(write("e.txt", "user friend\na b\n"))
+    assert graph.num_edges == 2 and "first row (user, friend) read as data" in graph.notes[0]
+
+
+def test_usual_names_are_a_header_without_a_word(write):
+    graph = read(write("e.txt", "src dst\na b\n"))
+    assert graph.num_edges == 1 and not any("first row" in note for note in graph.notes)
+
+
+def test_comments_are_counted_in_the_notes(write):
+    graph = read(write("e.csv", "a,b\n#python,#java\nc,d\n"))
+    assert "e.csv: 1 lines that begin with # read as comments" in graph.notes
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options"),
+    [
+        ("named.csv", "a,b,Weight\n0,5,2\n5,7,.5\n", {}),
+        ("third.txt", "0 5 2\n5 7 0.5\n", {}),
+        ("chosen.csv", "a,b,w\n0,5,2\n5,7, 5e-1\n", {"weight_column": "w"}),
+        ("moved.csv", "weight,b,a\n2,5,0\n.5,7,5\n", {"source_column": "a", "target_column": "b"}),
+    ],
+)
+def test_weights_are_used_and_noted(write, name, text, options):
+    graph = read(write(name, text), **options)
+    assert edges_of(graph) == {(0, 5): 2, (5, 7): 0.5}
+    assert any("used as edge weights" in note for note in graph.notes)
+
+
+def test_direction_is_kept_on_request(write):
+    path = write("e.csv", "a,b,weight\n5,0,2\n0,5,3\n5,0,4\n5,7,1\n")
+    assert edges_of(read(path, directed=True)) == {(5, 0): 6, (0, 5): 3, (5, 7): 1}
+    assert edges_of(read(path)) == {(0, 5): 6, (5, 7): 1}
+
+
+def test_named_ends_leave_other_columns_aside_with_a_note(write):
+    path = write("e.csv", "since,b,a\n1999,5,0\n2001,7,5\n")
+    graph = read(path, source_column="a", target_column="b")
+    assert edges_of(graph) == SMALL
+    assert "e.csv: columns left aside: 'since'" in graph.notes
+
+
+def test_one_named_end_takes_the_first_other_column(write):
+    assert edges_of(read(write("e.csv", "b,a\n5,0\n7,5\n"), source_column="a")) == SMALL
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options", "message"),
+    [
+        ("e.csv", "", {}, "e.csv: holds no rows"),
+        ("e.csv", "# only\n# comments\n", {}, "e.csv: holds no rows"),
+        ("e.csv", "source,target\n", {}, "e.csv: holds a header but no rows below it"),
+        ("e.csv", "0,1\n1,2\n\n2,3,4\n", {}, "e.csv, row 4: 3 cells where the first row has 2; mend the row"),
+        ("e.txt", "#c\n0 1\n1\n", {}, "e.txt, row 3: 1 cells where the first row has 2"),
+        (
+            "e.csv",
+            "a,b\n0,1\n2,\n",
+            {},
+            "e.csv, row 3, column 'b': the id is missing; fill it in or drop the row",
+        ),
+        ("e.csv", "a\n0\n1\n", {}, "e.csv: an edge list needs two columns, found only 'a'"),
+        (
+            "e.csv",
+            "a,b,c\n0,1,x\n",
+            {},
+            "e.csv: columns 'c' would be left out; name the two to use (--source, --",
+        ),
+        (
+            "e.txt",
+            "0 1 2 3\n1 2 3 4\n",
+            {},
+            "e.txt: 4 columns and no header; keep two, or a third with the weights",
+        ),
+        ("e.txt", "0 1 {}\n1 2 {}\n", {}, "e.txt, row 1, column 'column 3': '{}' is not a number"),
+        (
+            "e.csv",
+            "a,b,weight\n0,1,2\n1,2,-3\n",
+            {},
+            "e.csv, row 3, column 'weight': weight -3 is not positive",
+        ),
+        ("e.csv", "a,b,weight\n0,1,2\n1,2,x\n", {}, "e.csv, row 3, column 'weight': 'x' is not a number"),
+        (
+            "e.csv",
+            "a,b,weight\n0,1,2\n1,2,\n",
+            {},
+            "e.csv, row 3, column 'weight': missing value ''; fill it in",
+        ),
+        ("e.csv", "a,b\n0,1\n", {"source_column": "A"}, "e.csv: unknown column 'A'; choose from: a, b"),
+        (
+            "e.csv",
+            "a,b\n0,1\n",
+            {"source_column": "a", "target_column": "a"},
+            "source and target are both column 'a'",
+        ),
+        ("e.csv", "a,a\n0,1\n", {"source_column": "a"}, "e.csv: 2 columns are called 'a'; rename one"),
+        (
+            "e.csv",
+            ",a,b\n0,1,2\n",
+            {},
+            "e.csv: the first column has no name (a row index?); name both: --source",
+        ),
+        ("e.csv", "0,0\n1,1\n", {}, "e.csv: the graph has no edges (self loops aside)"),
+        ("e.csv", b"a,b\n0,1\n\xff,2\n", {}, "e.csv, row 3: byte 0xff is not UTF-8; save the file as UTF-8"),
+        (
+            "e.csv",
+            b"PAR1\0\0\0\0PAR1",
+            {},
+            "e.csv: holds binary data, not UTF-8 text; is it what its name says?",
+        ),
+        ("e.csv", 'a,b\n0,1\n"2,3\n', {}, "e.csv, row 3: 1 cells where the first row has 2"),
+        (
+            "e.csv.gz",
+            gzip.compress(b"0,1\n" * 999)[:-20],
+            {},
+            "e.csv.gz: not a readable gzip file; truncated, or",
+        ),
+        (
+            "e.parquet",
+            "a,b\n0,1\n",
+            {},
+            "e.parquet: not a readable Parquet file; truncated, or not what its name",
+        ),
+        (
+            "e.json",
+            "{}",
+            {},
+            "e.json: cannot tell a graph file from the ending '.json'; use one of .csv, .tsv",
+        ),
+        ("cora", "0 1", {}, "a benchmark is loaded by name: spgcl.load("),
+        ("e.csv", "0,1\n", {"feature_attributes": ["x"]}, "feature_attributes=['x'] does not apply to"),
+    ],
+)
+def test_broken_files_are_explained_in_one_line(write, name, text, options, message):
+    path = write(name, text)
+    with pytest.raises(InputError) as error:
+        read(path, **options)
+    assert message in str(error.value) and str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_missing_files_and_directories(tmp_path):
+    with pytest.raises(InputError, match=r"e\.csv: no such file; check the path$"):
+        read(tmp_path / "e.csv")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(InputError, match=r"folder\.csv: is a directory; name a file in it$"):
+        read(tmp_path / "folder.csv")
+
+
+def test_a_truncated_parquet_file(tmp_path):
+    path = tmp_path / "e.parquet"
+    parquet.write_table(pa.table({"a": [0, 5], "b": [5, 7]}), path)
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(InputError, match="not a readable Parquet file"):
+        read(path)
+
+
+def test_parquet_rows_are_named(tmp_path):
+    path = tmp_path / "e.parquet"
+    parquet.write_table(pa.table({"a": [0, 5, 1], "b": [5, None, 7]}), path)
+    with pytest.raises(InputError, match=r"e\.parquet, row 2, column 'b': the id is missing"):
+        read(path)
+    parquet.write_table(pa.table({"a": [0], "b": [[5]]}), path)
+    with pytest.raises(InputError, match=r"column 'b': list<.*> cannot be an id"):
+        read(path)
+
+
+def test_no_features_names_the_way_out(write):
+    path = write("e.csv", "0,1\n")
+    with pytest.raises(
+        InputError, match=r"e\.csv: no features; give them .* \(--structural degree\|spectral\)$"
+    ):
+        read_graph(path)
+    with pytest.raises(InputError, match=r"there are features already; leave out structural 'degree'"):
+        read_graph(path, np.eye(2), structural="degree")
+    with pytest.raises(
+        InputError, match=r"unknown structural features 'magic'; choose from: degree, spectral"
+    ):
+        read_graph(path, structural="magic")
+
+
+def test_a_long_list_with_one_bad_row_names_it(write):
+    rows = [f"{number},{number + 1}" for number in range(200_000)]
+    rows[150_000] = "1,2,3"
+    with pytest.raises(InputError, match="row 150001: 3 cells"):
+        read(write("e.csv", "\n".join(rows)))

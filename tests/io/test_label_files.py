@@ -1,0 +1,94 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from spgcl.errors import InputError
+from spgcl.graph import Graph
+from spgcl.io import read_labels
+
+
+@pytest.fixture
+def numbered():
+    return Graph.from_edges(np.array([0, 1]), np.array([1, 2]), np.eye(3), node_ids=[30, 10, 20])
+
+
+@pytest.fixture
+def named():
+    return Graph.from_edges(np.array([0, 1]), np.array([1, 2]), np.eye(3), node_ids=["c", "a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options"),
+    [
+        ("l.csv", "id,label\n10,red\n20,blue\n30,red\n", {}),
+        ("l.csv", "10,red\n20,blue\n30,red\n", {}),
+        ("l.tsv", "label\tnode\nred\t10\nblue\t20\nred\t30\n", {"id_column": "node"}),
+        ("l.txt", "10 red\n20 blue\n# a comment\n30 red\n", {}),
+    ],
+)
+def test_tables_are_put_in_the_graphs_order(tmp_path, numbered, name, text, options):
+    (tmp_path / name).write_text(text)
+    labels, classes = read_labels(tmp_path / name, numbered, **options)
+    assert labels.dtype == np.int64 and labels.tolist() == [1, 1, 0] and classes == ("blue", "red")
+
+
+def test_classes_of_numbers_sort_as_numbers(tmp_path, named):
+    (tmp_path / "l.csv").write_text("id,label\na,10\nb,9\nc,-1\n")
+    labels, classes = read_labels(tmp_path / "l.csv", named)
+    assert labels.tolist() == [0, 2, 1] and classes == ("-1", "9", "10")
+
+
+def test_parquet_and_arrays(tmp_path, named):
+    parquet.write_table(pa.table({"id": ["a", "b", "c"], "y": [1.0, 2.0, 1.0]}), tmp_path / "l.parquet")
+    assert read_labels(tmp_path / "l.parquet", named)[0].tolist() == [0, 0, 1]
+    for values in ([5, 3, 5], [5.0, 3.0, 5.0], ["x", "b", "x"], [True, False, True]):
+        np.save(tmp_path / "l.npy", np.array(values))
+        assert read_labels(str(tmp_path / "l.npy"), named)[0].tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("id,y\na,1\nb,2\n", "l.csv: no label for node c (1 missing); label every node"),
+        ("id,y\na,1\nb,2\nc,1\nd,1\n", "l.csv, row 5: node 'd' is not in the graph; drop the row"),
+        ("id,y\na,1\nb,2\nc,1\na,2\n", "l.csv, row 5: node a again, first in row 2; keep one row a node"),
+        ("id,y\na,1\nb,1\nc,1\n", "l.csv: all nodes have the label 1; evaluation needs two classes"),
+        (
+            "id,y\na,1\nb,\nc,1\n",
+            "l.csv, row 3, column 'y': the label is missing; fill it in or drop the row",
+        ),
+        ("id,y,z\na,1,2\n", "l.csv: one column of labels is needed beside 'id', found 'y', 'z'"),
+        ("id\na\nb\n", "l.csv: one column of labels is needed beside 'id', found none"),
+        ("", "l.csv: holds no rows"),
+    ],
+)
+def test_broken_tables(tmp_path, named, text, message):
+    (tmp_path / "l.csv").write_text(text)
+    with pytest.raises(InputError) as error:
+        read_labels(tmp_path / "l.csv", named)
+    assert message in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (np.array([1, 2]), "l.npy: labels of shape (2,), but the graph has 3 nodes"),
+        (np.array([1.0, np.nan, 2]), "l.npy, row 1: nan is not a class; give every node a whole number"),
+        (np.array([1, 2, 3j]), "l.npy: labels of type complex128; use integers or text"),
+        (np.array([None, 1, 2], dtype=object), "l.npy: not a readable NumPy file"),
+    ],
+)
+def test_broken_arrays(tmp_path, named, values, message):
+    np.save(tmp_path / "l.npy", values, allow_pickle=True)
+    with pytest.raises(InputError) as error:
+        read_labels(tmp_path / "l.npy", named)
+    assert message in str(error.value)
+
+
+def test_other_files_are_refused(tmp_path, named):
+    with pytest.raises(InputError, match="no such file"):
+        read_labels(tmp_path / "absent.csv", named)
+    (tmp_path / "l.json").write_text("{}")
+    with pytest.raises(InputError, match=r"cannot read labels from '\.json'; use \.csv, .* or \.npy"):
+        read_labels(tmp_path / "l.json", named)
