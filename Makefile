@@ -19,8 +19,9 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)
 	@PATH="$(abspath $(BIN)):$$PATH" bash demo.sh
 
+# One thread a worker: two workers with two threads each wait for each other most of the time.
 test: $(STAMP)
-	$(if $(wildcard $(SPGCL_DATA)),SPGCL_DATA=$(SPGCL_DATA)) $(BIN)/pytest --numprocesses 2
+	OMP_NUM_THREADS=1 $(if $(wildcard $(SPGCL_DATA)),SPGCL_DATA=$(SPGCL_DATA)) $(BIN)/pytest --numprocesses 2
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

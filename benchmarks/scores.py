@@ -7,7 +7,10 @@ python benchmarks/scores.py --seeds 3 cora                      # the plain defa
 import argparse
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -25,16 +28,20 @@ RESULTS = Path(__file__).parents[1] / "results" / "scores.jsonl"
 
 
 def score(
-    name: str, method_name: str, preset: str | None, seed: int, device: torch.device, given: dict[str, str]
-) -> dict[str, object]:
+    name: str, method_name: str, preset: str | None, seed: int, device_name: str, given: dict[str, str]
+) -> dict[str, Any]:
     """Train once and score under both probes."""
+    device = choose_device(device_name)
     dataset = spgcl.load(name)
     settings = resolved_settings(method_name, preset, name, given)
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
     started = time.perf_counter()
-    method = create(method_name, dataset.graph.num_features, seed=seed, settings=settings).to(device)
-    prepared = method.prepare(dataset.graph, device)
+    graph = dataset.graph
+    method = create(
+        method_name, graph.num_features, num_nodes=graph.num_nodes, seed=seed, settings=settings
+    ).to(device)
+    prepared = method.prepare(graph, device)
     train(method, prepared, seed=seed)
     embeddings = method.embed(prepared).cpu().numpy()
     trained = time.perf_counter()
@@ -71,25 +78,41 @@ def main() -> None:
     )
     parser.add_argument("datasets", nargs="+")
     parser.add_argument("--method", default="spgcl")
-    parser.add_argument("--preset")
+    parser.add_argument("--preset", action="append", help="repeat for several; 'defaults' for none")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--set", action="append", default=[])
     parser.add_argument("--device", default="auto")
+    parser.add_argument(
+        "--workers", type=int, default=1, help="trainings at once; above 1, times mean little"
+    )
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
-    device = choose_device(arguments.device)
     given = dict(pair.split("=", 1) for pair in arguments.set)
-    for name in arguments.datasets:
-        for seed in range(arguments.seeds):
-            record = score(name, arguments.method, arguments.preset, seed, device, given)
-            append(arguments.results, {**record, "command": " ".join(["python", *sys.argv])})
-            shown = [f"{name:18s} {arguments.preset or 'defaults'} seed {seed}"]
-            for protocol, values in record["scores"].items():
-                shown.append(f"{protocol} {values['test']:.2f} (validation {values['validation']:.2f})")
-            print(
-                "  ".join([*shown, f"{record['seconds']}", f"{record['peak_memory_mib']:.0f} MiB"]),
-                flush=True,
-            )
+    presets = [None if name == "defaults" else name for name in arguments.preset or ["defaults"]]
+    jobs = [
+        (name, arguments.method, preset, seed, arguments.device, given)
+        for preset in presets
+        for name in arguments.datasets
+        for seed in range(arguments.seeds)
+    ]
+    # Where the lines go says nothing about them.
+    words = [word for word in sys.argv[1:] if word not in ("--results", str(arguments.results))]
+    command = " ".join(["python", "benchmarks/scores.py", *words])
+    with ProcessPoolExecutor(arguments.workers, mp_context=get_context("spawn")) as pool:
+        for future in as_completed([pool.submit(score, *job) for job in jobs]):
+            record = {**future.result(), "workers": arguments.workers, "command": command}
+            append(arguments.results, record)
+            print(shown(record), flush=True)
+
+
+def shown(record: dict[str, Any]) -> str:
+    """A record as a line of text."""
+    scores = [
+        f"{protocol} {values['test']:.2f} (validation {values['validation']:.2f})"
+        for protocol, values in record["scores"].items()
+    ]
+    about = f"{record['dataset']:18s} {record['preset'] or 'defaults'} seed {record['seed']}"
+    return "  ".join([about, *scores, str(record["seconds"]), f"{record['peak_memory_mib']:.0f} MiB"])
 
 
 if __name__ == "__main__":

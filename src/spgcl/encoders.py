@@ -197,5 +197,5 @@ def drop(values: Tensor, rate: float, generator: torch.Generator) -> Tensor:
     """Dropout whose randomness arrives by argument."""
     if rate == 0:
         return values
-    kept = torch.rand(values.shape, generator=generator, device=values.device) >= rate
-    return values * kept / (1 - rate)
+    kept = torch.rand(values.shape, generator=generator, device=values.device).ge_(rate)
+    return values * kept.div_(1 - rate)

@@ -72,7 +72,13 @@ class Embedder:
         del y
         source = Graph.of(graph)
         settings = resolved_settings(self.method, self.preset, getattr(graph, "name", ""), self._settings)
-        self.method_ = create(self.method, source.num_features, seed=self.seed, settings=settings)
+        self.method_ = create(
+            self.method,
+            source.num_features,
+            num_nodes=source.num_nodes,
+            seed=self.seed,
+            settings=settings,
+        )
         prepared = self.method_.prepare(source, choose_device(self.device))
         self.history_: History = train(self.method_, prepared, seed=self.seed)
         self.n_features_in_ = source.num_features

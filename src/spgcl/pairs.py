@@ -33,8 +33,9 @@ def neighbourhood_lists(adjacency: SparseMatrix, seeds: Tensor, hops: int) -> Te
     owners, nodes = torch.arange(len(seeds), device=seeds.device), seeds.long()
     for _ in range(hops):
         expansion = int(adjacency.counts[nodes].sum())
-        # Dense graphs reach nearly everything within two hops; there one product over all nodes is less work.
-        if expansion > len(adjacency.columns) * len(seeds) // 8:
+        # Dense graphs reach nearly everything within two hops; there one product over all nodes is less work
+        # than sorting what was found. Sorting an entry takes about as long as this many multiplications.
+        if expansion * 200 > len(seeds) * (len(adjacency.columns) + 4 * num_nodes):
             reach = torch.zeros(num_nodes, len(seeds), device=seeds.device)
             reach[nodes, owners] = 1
             nodes, owners = (adjacency.transposed @ reach).nonzero().unbind(1)

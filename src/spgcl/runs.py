@@ -1,5 +1,6 @@
 """From a graph and settings to a run on disk: start it, continue it, leave it usable when stopped."""
 
+import os
 import resource
 import sys
 import time
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from spgcl.errors import InputError
 from spgcl.graph import Graph
@@ -21,10 +23,11 @@ from spgcl.storage import (
     load_checkpoint,
     read_run,
     save_checkpoint,
+    save_held_out,
     save_method,
     write_run,
 )
-from spgcl.training import Observer, train
+from spgcl.training import Checkpoint, Observer, train
 
 # What a run folder holds; only these are removed when a run is overwritten.
 RUN_FILES = (
@@ -40,17 +43,18 @@ RUN_FILES = (
     "report.html",
 )
 # A run continues only under what decides its bytes.
-DECIDING = ("method", "settings", "seed", "graph", "device", "threads", "hold_out_edges")
+DECIDING = ("method", "settings", "seed", "graph", "device", "threads", "hold_out_edges", "embedding_format")
 
 
 def open_folder(folder: Path, run: Run, *, resume: bool, overwrite: bool) -> Run | None:
-    """Make the folder of a run ready; give back the earlier record when that run is to be continued.
+    """Check the folder of a run; give back the earlier record when that run is to be continued.
 
-    Nothing is removed before everything else has been checked.
+    Nothing is written or removed here: an earlier run stays until there is something to put in its place.
     """
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; choose another --out")
-    if not folder.exists() or not any(folder.iterdir()):
+    _require_writable(folder)
+    if not folder.exists() or all(_is_unfinished(path) for path in folder.iterdir()):
         return None
     if not (folder / "run.json").exists():
         raise InputError(f"{folder} exists and is not a run; choose another --out")
@@ -62,16 +66,36 @@ def open_folder(folder: Path, run: Run, *, resume: bool, overwrite: bool) -> Run
         raise InputError(
             f"{folder} holds a run already; continue it with --resume or replace it with --overwrite"
         )
+    return None
+
+
+def _require_writable(folder: Path) -> None:
+    nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        what = "is read-only" if nearest.is_dir() else "is a file"
+        raise InputError(f"{folder} cannot be written, as {nearest} {what}; choose another --out")
+
+
+def _is_unfinished(path: Path) -> bool:
+    """Whether a killed process left this file half-written (see `spgcl.files.replacing`)."""
+    return path.name.startswith(".") and path.name.endswith(".part")
+
+
+def _clear(folder: Path) -> None:
     for name in RUN_FILES:
         (folder / name).unlink(missing_ok=True)
-    return None
 
 
 def _require_same(earlier: Run, run: Run, folder: Path) -> None:
     for name in DECIDING:
         before, now = getattr(earlier, name), getattr(run, name)
         if name == "graph":
-            before, now = before.get("digest"), now["digest"]
+            if before.get("digest") != now["digest"]:
+                raise InputError(
+                    f"{folder} was run on another graph ({before.get('source')!r} as it was then) than "
+                    f"{now['source']!r} now; resume with the same, or start over with --overwrite"
+                )
+            continue
         if isinstance(before, dict) and before != now:
             name = next(key for key in {**before, **now} if before.get(key) != now.get(key))
             before, now = before.get(name), now.get(name)
@@ -87,28 +111,70 @@ def fit_run(
     graph: Graph,
     run: Run,
     *,
+    replace: bool = False,
+    held_out: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
     save_every: float = 60.0,
     progress: Callable[[int, float], None] | None = None,
     stop: Callable[[], bool] | None = None,
     observe: Observer | None = None,
     observe_every: int = 0,
 ) -> Run:
-    """Train, embed and write a run; continues from the folder's checkpoint when there is one."""
+    """Train, embed and write a run; continues from the folder's checkpoint unless told to replace it.
+
+    The folder is first touched when there is a checkpoint or a result to write: a run that fails before
+    that leaves no trace, and what it was to replace stays.
+
+    Args:
+        folder: Where the run is written.
+        graph: The graph to train on.
+        run: What is run; its results are filled in.
+        replace: Whether what the folder holds gives way to this run.
+        held_out: Edges and non-edges kept for link prediction, written beside the run.
+        save_every: Seconds between checkpoints.
+        progress: See `spgcl.training.train`.
+        stop: See `spgcl.training.train`.
+        observe: See `spgcl.training.train`.
+        observe_every: See `spgcl.training.train`.
+    """
     device = torch.device(run.device)
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
-    write_run(folder, run)
+    begun = False
+
+    def begin() -> None:
+        nonlocal begun
+        if begun:
+            return
+        if replace:
+            _clear(folder)
+        write_run(folder, run)
+        if held_out is not None:
+            save_held_out(folder, *held_out)
+        begun = True
+
+    def save(checkpoint: Checkpoint) -> None:
+        # The loss of the next step will say what is wrong; until then the last good checkpoint stays.
+        if checkpoint.is_finite():
+            begin()
+            save_checkpoint(folder, checkpoint)
+
     with explained_memory():
         started = time.perf_counter()
-        method = create(run.method, graph.num_features, seed=run.seed, settings=run.settings).to(device)
+        method = create(
+            run.method,
+            graph.num_features,
+            num_nodes=graph.num_nodes,
+            seed=run.seed,
+            settings=run.settings,
+        ).to(device)
         prepared = method.prepare(graph, device)
         ready = time.perf_counter()
         history = train(
             method,
             prepared,
             seed=run.seed,
-            start=load_checkpoint(folder),
-            save=lambda checkpoint: save_checkpoint(folder, checkpoint),
+            start=None if replace else load_checkpoint(folder),
+            save=save,
             save_every=save_every,
             progress=progress,
             stop=stop,
@@ -122,6 +188,7 @@ def fit_run(
         raise InputError(
             "the embeddings are not finite; lower learning_rate or check the scale of the features"
         )
+    begin()
     save_method(folder, method, run)
     write_embeddings(folder, embeddings, graph.node_ids, run.embedding_format)
     run.status = "finished" if history.finished else "interrupted"
@@ -131,8 +198,16 @@ def fit_run(
     run.history = {"loss": history.losses, "observations": history.observations}
     write_run(folder, run)
     if history.finished:
-        drop_checkpoint(folder)
+        tidy(folder)
     return run
+
+
+def tidy(folder: Path) -> None:
+    """Remove what only an unfinished run needs, and what a killed process left half-written."""
+    drop_checkpoint(folder)
+    for path in folder.iterdir():
+        if _is_unfinished(path):
+            path.unlink()
 
 
 def peak_memory_mib(device: torch.device) -> float:
@@ -141,6 +216,10 @@ def peak_memory_mib(device: torch.device) -> float:
         return torch.cuda.max_memory_allocated() / 2**20
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
+
+
+# What torch says when the host has too little memory, or no computer could have enough.
+_OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "Storage size calculation overflowed")
 
 
 @contextmanager
@@ -152,7 +231,7 @@ def explained_memory() -> Iterator[None]:
     except (MemoryError, torch.OutOfMemoryError):
         raise InputError(f"out of memory; {way_out}") from None
     except RuntimeError as error:
-        if "can't allocate memory" not in str(error) and "not enough memory" not in str(error):
+        if not any(sign in str(error) for sign in _OUT_OF_MEMORY):
             raise
         raise InputError(f"out of memory; {way_out}") from None
 

@@ -2,6 +2,8 @@
 
 import json
 import platform
+import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -17,13 +19,15 @@ from torch import Tensor
 from spgcl import __version__
 from spgcl.errors import InputError
 from spgcl.files import replacing
-from spgcl.io.embeddings import Format
+from spgcl.io.embeddings import Format, read_embeddings
 from spgcl.methods import create
 from spgcl.methods.method import Method
 from spgcl.training import Checkpoint
 
 # Raised when a run written before can no longer be read as it is.
 FORMAT = 1
+# The one entry of a tensor file's metadata; what it holds is JSON.
+_METADATA = "spgcl"
 Status = Literal["running", "interrupted", "finished"]
 
 
@@ -102,16 +106,25 @@ def read_run(folder: Path) -> Run:
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read as a run record: {error}") from None
     if not isinstance(record, dict) or record.get("format") != FORMAT:
-        written = (
-            record.get("versions", {}).get("spgcl", "unknown") if isinstance(record, dict) else "unknown"
-        )
+        named = record.get("versions") if isinstance(record, dict) else None
+        written = named.get("spgcl", "unknown") if isinstance(named, dict) else "unknown"
         raise InputError(
             f"{path} was written by spgcl {written} in another format; read it with that version"
         )
     try:
         return Run(**record)
     except TypeError as error:
-        raise InputError(f"{path} is not a complete run record: {error}") from None
+        raise InputError(f"{path} is no run record of spgcl {__version__} ({error}); fit it again") from None
+
+
+def read_results(folder: Path) -> tuple[Run, NDArray[np.float32], NDArray[Any]]:
+    """The record of a run, its embeddings and their node ids."""
+    run = read_run(folder)
+    if run.status == "running" and not (folder / f"embeddings.{run.embedding_format}").exists():
+        raise InputError(
+            f"{folder} has no embeddings yet: it was stopped on its way; continue with spgcl fit --resume"
+        )
+    return run, *read_embeddings(folder)
 
 
 def save_method(folder: Path, method: Method, run: Run) -> None:
@@ -119,22 +132,31 @@ def save_method(folder: Path, method: Method, run: Run) -> None:
     metadata = {
         "spgcl": __version__,
         "method": run.method,
-        "settings": json.dumps(run.settings),
-        "graph": json.dumps({key: run.graph[key] for key in ("num_nodes", "num_edges", "num_features")}),
+        "settings": run.settings,
+        "graph": {key: run.graph[key] for key in ("num_nodes", "num_edges", "num_features")},
     }
     _save_tensors(folder / "model.safetensors", method.state_dict(), metadata)
 
 
 def load_method(folder: Path) -> Method:
     """Build the method of a run and give it the run's weights."""
-    tensors, metadata = _load_tensors(folder / "model.safetensors")
-    method = create(
-        metadata["method"],
-        json.loads(metadata["graph"])["num_features"],
-        seed=0,
-        settings=json.loads(metadata["settings"]),
-    )
-    method.load_state_dict(tensors)
+    path = folder / "model.safetensors"
+    tensors, metadata = _load_tensors(path)
+    try:
+        method = create(
+            metadata["method"],
+            metadata["graph"]["num_features"],
+            num_nodes=metadata["graph"]["num_nodes"],
+            seed=0,
+            settings=metadata["settings"],
+        )
+        method.load_state_dict(tensors)
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        writer = f"spgcl {metadata['spgcl']}" if "spgcl" in metadata else "another program"
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f"{path} was written by {writer} and does not fit spgcl {__version__} ({reason}); fit it again"
+        ) from None
     return method
 
 
@@ -146,15 +168,12 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
         tensors |= {f"optimiser/{number}/{name}": value for name, value in state.items()}
     tensors["generator"] = checkpoint.generator
     tensors["losses"] = torch.tensor(checkpoint.losses, dtype=torch.float64)
-    if not all(value.isfinite().all() for value in checkpoint.weights.values()):
-        # The next loss will say so; until then the last good checkpoint stays.
-        return
     metadata = {
         "spgcl": __version__,
-        "format": str(FORMAT),
-        "step": str(checkpoint.step),
-        "groups": json.dumps(checkpoint.optimiser["param_groups"]),
-        "observations": json.dumps(checkpoint.observations),
+        "format": FORMAT,
+        "step": checkpoint.step,
+        "groups": checkpoint.optimiser["param_groups"],
+        "observations": checkpoint.observations,
     }
     _save_tensors(folder / "checkpoint.safetensors", tensors, metadata)
 
@@ -165,20 +184,20 @@ def load_checkpoint(folder: Path) -> Checkpoint | None:
     if not path.exists():
         return None
     tensors, metadata = _load_tensors(path)
-    if metadata.get("format") != str(FORMAT):
+    if metadata.get("format") != FORMAT:
         raise InputError(f"{path} was written by spgcl {metadata.get('spgcl')}; start over with --overwrite")
     state: dict[int, dict[str, Tensor]] = {}
     for name, value in _under("optimiser/", tensors).items():
         number, entry = name.split("/")
         state.setdefault(int(number), {})[entry] = value
     return Checkpoint(
-        step=int(metadata["step"]),
+        step=metadata["step"],
         weights=_under("weights/", tensors),
-        optimiser={"state": state, "param_groups": json.loads(metadata["groups"])},
+        optimiser={"state": state, "param_groups": metadata["groups"]},
         generator=tensors["generator"],
         memory=_under("memory/", tensors),
         losses=tensors["losses"].tolist(),
-        observations=json.loads(metadata["observations"]),
+        observations=metadata["observations"],
     )
 
 
@@ -199,27 +218,35 @@ def load_held_out(folder: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]] |
     path = folder / "held_out_edges.npz"
     if not path.exists():
         return None
-    with np.load(path, allow_pickle=False) as pairs:
-        return pairs["positive"], pairs["negative"]
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as pairs:
+            return pairs["positive"], pairs["negative"]
+    except (OSError, EOFError, ValueError, LookupError, zipfile.BadZipFile, zlib.error) as error:
+        raise InputError(f"{path} is damaged ({error}); fit the run again with --overwrite") from None
 
 
 def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
 
 
-def _save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, str]) -> None:
+def _save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, Any]) -> None:
     on_host = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
     with replacing(path) as temporary:
-        safetensors.torch.save_file(on_host, temporary, metadata=metadata)
+        # `save_file` would give the file to its owner alone, unlike every other file of a run.
+        # Several entries of metadata would be written in an order that changes from process to process.
+        content = safetensors.torch.save(on_host, metadata={_METADATA: json.dumps(metadata)})
+        temporary.write_bytes(content)
 
 
-def _load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+def _load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         with safetensors.safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, dict(file.metadata() or {})  # noqa: SIM118
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            metadata = json.loads((file.metadata() or {}).get(_METADATA, "{}"))
+            return tensors, metadata if isinstance(metadata, dict) else {}
     except FileNotFoundError:
         raise InputError(
             f"{path} is missing; the run did not finish (spgcl fit --resume continues it)"
         ) from None
-    except (OSError, safetensors.SafetensorError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
+    except (OSError, ValueError, safetensors.SafetensorError) as error:
+        raise InputError(f"{path} is damaged ({error}); fit the run again with --overwrite") from None

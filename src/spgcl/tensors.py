@@ -140,24 +140,33 @@ class GraphTensors:
     Attributes:
         features: One row a node, dense or sparse.
         adjacency: Normalised adjacency with self loops, so that a hop always keeps the node itself.
-        weighted: Whether the graph has edge weights (some encoders cannot use them).
+        weights: Edge weight of every entry of `adjacency`, 1 on its diagonal; None for an unweighted graph.
     """
 
     features: Tensor | SparseMatrix
     adjacency: SparseMatrix
-    weighted: bool
+    weights: Tensor | None = None
 
     @classmethod
     def of(cls, graph: Graph, device: torch.device, *, normalise_features: bool = False) -> "GraphTensors":
         """Normalise the adjacency and, if asked, the feature rows, and move both to a device."""
         features = divided_by_row_sums(graph.features) if normalise_features else graph.features
         adjacency = SparseMatrix.of(normalised_adjacency(graph), device, symmetric=not graph.directed)
-        return cls(_on_device(features, device), adjacency, graph.weights is not None)
+        weights = None
+        if graph.weights is not None:
+            looped = (graph.adjacency + sparse.eye_array(graph.num_nodes, dtype=np.float32)).tocsr()
+            weights = torch.as_tensor(looped.data, device=device)
+        return cls(_on_device(features, device), adjacency, weights)
 
     @property
     def num_nodes(self) -> int:
         """How many nodes."""
         return self.adjacency.num_rows
+
+    @property
+    def weighted(self) -> bool:
+        """Whether edges have weights; some encoders cannot use them."""
+        return self.weights is not None
 
     @property
     def device(self) -> torch.device:

@@ -45,6 +45,10 @@ class Checkpoint:
     losses: list[float]
     observations: list[dict[str, float]]
 
+    def is_finite(self) -> bool:
+        """Whether it is worth continuing from."""
+        return all(bool(value.isfinite().all()) for value in self.weights.values())
+
 
 def train(
     method: Method,
@@ -59,7 +63,7 @@ def train(
     observe: Observer | None = None,
     observe_every: int = 0,
 ) -> History:
-    """Minimise the method's loss for its number of steps.
+    """Minimise the method's loss for its number of steps, if it has any.
 
     Args:
         method: Moved to the device of `prepared` and trained in place.
@@ -75,6 +79,10 @@ def train(
     """
     device = prepared.graph.device
     method.to(device).train()
+    prepared.watching = observe_every > 0
+    if not method.steps:
+        looks = [{"step": 0, **observe(method, prepared)}] if observe and observe_every else []
+        return History(observations=looks, finished=True)
     optimiser = method.optimiser()
     generator = draws(seed, device)
     history = History() if start is None else _restore(start, method, prepared, optimiser, generator)
@@ -82,7 +90,6 @@ def train(
     recorded = torch.full((method.steps,), math.nan, device=device)
     recorded[:done] = torch.tensor(history.losses, device=device)
     saved = shown = time.monotonic()
-    prepared.watching = observe_every > 0
     if observe and observe_every and not done:
         history.observations.append({"step": 0, **observe(method, prepared)})
 
@@ -104,7 +111,7 @@ def train(
         if device.type == "cpu" or due or now - shown > 0.2 or done == method.steps:
             _require_finite(recorded, done, method.learning_rate)
         if progress and (now - shown > 0.2 or done == method.steps):
-            progress(done, float(loss))
+            progress(done, float(recorded[done - 1]))
             shown = now
         if observe and observe_every and (done % observe_every == 0 or done == method.steps):
             history.observations.append({"step": done, **observe(method, prepared)})

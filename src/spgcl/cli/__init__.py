@@ -38,16 +38,21 @@ UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 ClickError: type[Exception] = typer.BadParameter.__mro__[2]
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"spgcl {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
+        bool,
+        typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version),
     ] = False,
 ) -> None:
     """Node embeddings without labels, for homophilic and heterophilic graphs."""
-    if version:
-        print(f"spgcl {__version__}")
-        raise typer.Exit
+    del version
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -62,9 +67,8 @@ def run(arguments: Sequence[str]) -> int:
     except ClickError as error:
         context = getattr(error, "ctx", None)
         way_out = f" (see {context.command_path} --help)" if context is not None else ""
-        return _fail(
-            f"{error.format_message()}{way_out}" if hasattr(error, "format_message") else str(error), 2
-        )
+        message = error.format_message() if hasattr(error, "format_message") else str(error)
+        return _fail(f"{message.rstrip('.') or 'no command given'}{way_out}", 2)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", 130)
     except Exception as error:

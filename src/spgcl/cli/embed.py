@@ -48,10 +48,10 @@ def embed(
     from spgcl.runs import explained_memory
     from spgcl.storage import load_method, read_run
 
-    if threads:
-        torch.set_num_threads(threads)
     record = read_run(run)
-    where = choose_device(device)
+    # Bytes depend on both: on the run's own graph they are to be those that `fit` wrote.
+    torch.set_num_threads(threads or record.threads)
+    where = choose_device("cpu" if device == "auto" and record.device == "cpu" else device)
     options = GraphOptions(features, structural, source, target, weight, attributes, id_, directed)
     loaded = resolve(graph, options)
     for remark in loaded.graph.notes:

@@ -34,7 +34,10 @@ def evaluate(
     folders = _folders(run)
     loaded = _labelled(folders[0], labels)
     records = [_evaluate_one(folder, loaded, protocol, device) for folder in folders]
-    record = records[0] if len(records) == 1 else _over_retrainings(records)
+    record = records[0]
+    if len(records) > 1:
+        record = _over_retrainings(records)
+        _write(run, record)
     if json:
         print_json(record)
     else:
@@ -44,12 +47,26 @@ def evaluate(
 def _folders(run: Path) -> list[Path]:
     if (run / "run.json").exists():
         return [run]
-    retrainings = sorted(
-        run.glob("seed-*/run.json"), key=lambda path: int(path.parent.name.removeprefix("seed-"))
-    )
-    if not retrainings:
+    numbers = [path.parent.name.removeprefix("seed-") for path in run.glob("seed-*/run.json")]
+    folders = [run / f"seed-{number}" for number in sorted(map(int, filter(str.isdecimal, numbers)))]
+    if not folders:
         raise InputError(f"{run} is not a run: it has no run.json (spgcl fit writes one)")
-    return [path.parent for path in retrainings]
+    _require_alike(folders)
+    return folders
+
+
+def _require_alike(folders: list[Path]) -> None:
+    """Retrainings differ by their seed alone; a folder left over from other settings is told apart."""
+    from spgcl.storage import read_run
+
+    first = read_run(folders[0])
+    for folder in folders[1:]:
+        other = read_run(folder)
+        for name in ("method", "settings", "hold_out_edges"):
+            if getattr(other, name) != getattr(first, name):
+                raise InputError(
+                    f"{folder} was run with other {name} than {folders[0]}; remove it, or fit both again"
+                )
 
 
 def _labelled(folder: Path, labels: Path | None) -> "Loaded":
@@ -69,13 +86,11 @@ def _evaluate_one(folder: Path, loaded: "Loaded", protocol: str, device: str) ->
 
     from spgcl.estimator import choose_device
     from spgcl.evaluation import cluster, knn, link_scores, probe, tuned_probe
-    from spgcl.files import replacing
-    from spgcl.io import read_embeddings
-    from spgcl.storage import load_held_out, read_run, to_json
+    from spgcl.storage import load_held_out, read_results
 
-    run = read_run(folder)
-    embeddings, node_ids = read_embeddings(folder)
-    if not np.array_equal(node_ids, loaded.graph.node_ids):
+    run, embeddings, node_ids = read_results(folder)
+    # Formats without types give whole numbers back for ids that were text.
+    if not np.array_equal(node_ids.astype(str), loaded.graph.node_ids.astype(str)):
         raise InputError(f"the nodes of {run.graph['source']} are not those of {folder}; fit it again")
     assert loaded.labels is not None
     assert loaded.splits is not None
@@ -94,9 +109,16 @@ def _evaluate_one(folder: Path, loaded: "Loaded", protocol: str, device: str) ->
     held_out = load_held_out(folder)
     if held_out is not None:
         record["link_prediction"] = link_scores(embeddings, *held_out)
+    _write(folder, record)
+    return record
+
+
+def _write(folder: Path, record: dict[str, Any]) -> None:
+    from spgcl.files import replacing
+    from spgcl.storage import to_json
+
     with replacing(folder / "eval.json") as path:
         path.write_text(to_json(record), encoding="utf-8")
-    return record
 
 
 def _over_retrainings(records: list[dict[str, Any]]) -> dict[str, Any]:
@@ -113,9 +135,10 @@ def _over_retrainings(records: list[dict[str, Any]]) -> dict[str, Any]:
         "splits": [score for record in records for score in record["splits"]],
         "retrainings": records,
         "knn": {"mean": float(np.mean([record["knn"]["mean"] for record in records]))},
-        "clustering": {
-            name: float(np.mean([record["clustering"][name] for record in records]))
-            for name in first["clustering"]
+        **{
+            part: {name: float(np.mean([record[part][name] for record in records])) for name in first[part]}
+            for part in ("clustering", "link_prediction")
+            if part in first
         },
     }
 

@@ -37,12 +37,14 @@ def fit(
     graph: Annotated[
         str, typer.Argument(help="A data set's name, or a path to a graph.")
     ] = "csbm-heterophilic",
-    out: Annotated[Path | None, typer.Option("--out", help="Run folder [runs/GRAPH-METHOD-SEED].")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Run folder (default: runs/GRAPH-METHOD-SEED).")
+    ] = None,
     method: Annotated[str, typer.Option("--method", help="See `spgcl methods`.")] = "spgcl",
     preset: Annotated[str | None, typer.Option("--preset", help="published, paper or validated.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="A hyper-parameter, name=value.")] = None,
     steps: Annotated[int | None, typer.Option("--steps", help="Short for --set steps=N.")] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Decides every draw.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help="Decides every draw.")] = 0,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Full retrainings, one folder each.")] = 1,
     format_: Annotated[
         Literal["parquet", "npy", "csv"], typer.Option("--format", help="Of embeddings.")
@@ -79,8 +81,8 @@ def fit(
     from spgcl.evaluation.health import observer
     from spgcl.evaluation.links import hold_out_edges as hold_out
     from spgcl.methods import resolved_settings
-    from spgcl.runs import describe_source, fit_run, open_folder
-    from spgcl.storage import Run, save_held_out
+    from spgcl.runs import describe_source, fit_run, open_folder, tidy
+    from spgcl.storage import Run
 
     if resume and overwrite:
         raise InputError("--resume and --overwrite contradict each other; choose one")
@@ -93,7 +95,9 @@ def fit(
     for remark in loaded.graph.notes:
         note(remark)
     folder = out or Path("runs") / f"{loaded.name}-{method}-{seed}"
-    done = []
+    if seeds > 1 and (folder / "run.json").exists():
+        raise InputError(f"{folder} holds a single run; choose another --out for {seeds} retrainings")
+    planned = []
     for number in range(seed, seed + seeds):
         place = folder if seeds == 1 else folder / f"seed-{number}"
         training_graph, *held_out = (
@@ -113,25 +117,30 @@ def fit(
             hold_out_edges=hold_out_edges,
         )
         earlier = open_folder(place, run, resume=resume, overwrite=overwrite)
-        if earlier is None or earlier.status != "finished":
-            if held_out:
-                save_held_out(place, *held_out)
+        planned.append((place, run, earlier, training_graph, held_out))
+    done = []
+    # Only now, when all folders have been looked at, does the first training start.
+    for place, run, earlier, training_graph, held_out in planned:
+        if earlier is not None and earlier.status == "finished":
+            tidy(place)
+            run = earlier
+        else:
             with (
-                _progress(settings["steps"], f"{loaded.name} {method}", quiet=json) as progress,
+                _progress(settings.get("steps", 0), f"{loaded.name} {method}", quiet=json) as progress,
                 _stopping() as stop,
             ):
                 run = fit_run(
                     place,
                     training_graph,
                     run,
+                    replace=earlier is None,
+                    held_out=(held_out[0], held_out[1]) if held_out else None,
                     save_every=checkpoint_every,
                     progress=progress,
                     stop=stop,
                     observe=observer(loaded.labels, positives=settings.get("positives", 5)),
                     observe_every=observe,
                 )
-        else:
-            run = earlier
         done.append((place, run))
         if run.status == "interrupted":
             note(f"stopped after {run.steps} steps; embeddings are written, and --resume continues")
@@ -174,7 +183,7 @@ def _say(folder: Path, done: "list[tuple[Path, Run]]", *, as_json: bool) -> None
 @contextmanager
 def _progress(total: int, title: str, *, quiet: bool) -> Iterator[Callable[[int, float], None] | None]:
     """One calm line on a terminal: steps, loss, time left."""
-    if quiet or not sys.stderr.isatty():
+    if quiet or not total or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console

@@ -18,21 +18,16 @@ def similar(
 ) -> None:
     """Nearest nodes by cosine similarity of their embeddings, exact."""
     from spgcl.evaluation import most_similar
-    from spgcl.io import read_embeddings
-    from spgcl.storage import read_run
+    from spgcl.storage import read_results
 
-    read_run(run)
-    embeddings, node_ids = read_embeddings(run)
+    _, embeddings, node_ids = read_results(run)
     places = [place for place, known in enumerate(node_ids.tolist()) if str(known) == node]
     if not places:
-        raise InputError(f"no node {node!r} in {run}; its ids look like {node_ids[0]!r}")
-    rows, similarities = most_similar(embeddings, places[0], min(count, len(node_ids) - 1))
+        raise InputError(f"no node {node!r} in {run}; its ids look like {node_ids.tolist()[0]!r}")
+    rows, similarities = most_similar(embeddings, places[0], count)
     found = [
-        {
-            "node": node_ids[row].item() if hasattr(node_ids[row], "item") else node_ids[row],
-            "similarity": float(value),
-        }
-        for row, value in zip(rows, similarities, strict=True)
+        {"node": known, "similarity": value}
+        for known, value in zip(node_ids[rows].tolist(), similarities.tolist(), strict=True)
     ]
     if json:
         print_json(found)

@@ -10,6 +10,8 @@ Objective = Callable[[Tensor], tuple[Tensor, Tensor]]
 _HISTORY = 20
 _SUFFICIENT_DECREASE = 1e-4
 _HALVINGS = 20
+# A value that falls by no more than its rounding for this many steps in a row has arrived.
+_STALLED_STEPS = 5
 
 
 @torch.no_grad()
@@ -17,7 +19,7 @@ def minimise(objective: Objective, start: Tensor, *, tolerance: float, iteration
     """Minimise each row's own function by L-BFGS, all rows in the same evaluations.
 
     Every row has its own curvature history and step length, so its path is that of the row alone. A row stops
-    when its largest gradient entry is at most `tolerance`, or when no step along its direction helps.
+    when its largest gradient entry is at most `tolerance`, or when further steps change its value by rounding only.
 
     Args:
         objective: From points (problems, width) to values (problems,) and gradients (problems, width).
@@ -30,6 +32,7 @@ def minimise(objective: Objective, start: Tensor, *, tolerance: float, iteration
     moves: list[Tensor] = []
     changes: list[Tensor] = []
     done = gradients.abs().amax(dim=1) <= tolerance
+    stalled = torch.zeros(len(points), dtype=torch.int64, device=points.device)
     for _ in range(iterations):
         if done.all():
             break
@@ -39,8 +42,10 @@ def minimise(objective: Objective, start: Tensor, *, tolerance: float, iteration
         )
         move = new_points - points
         moves, changes = [*moves[1 - _HISTORY :], move], [*changes[1 - _HISTORY :], new_gradients - gradients]
+        falls = values - new_values > 4 * torch.finfo(values.dtype).eps * values.abs()
+        stalled = torch.where(falls, 0, stalled + 1)
         points, values, gradients = new_points, new_values, new_gradients
-        done |= (gradients.abs().amax(dim=1) <= tolerance) | ~move.any(dim=1)
+        done |= (gradients.abs().amax(dim=1) <= tolerance) | (stalled >= _STALLED_STEPS)
     return points
 
 

@@ -96,12 +96,14 @@ def _save_array(path: Path, matrix: NDArray[np.float32], ids: NDArray[Any]) -> N
         np.save(file, matrix)
 
 
-def _lines(ids: NDArray[Any]) -> bytes:
+def _refuse_in_ids(ids: NDArray[Any], character: str, what: str) -> None:
     for node in ids.tolist():
-        if isinstance(node, str) and "\n" in node:
-            raise InputError(
-                f"node id {node!r} has a line break, which {NODES} cannot hold; use parquet or csv"
-            )
+        if isinstance(node, str) and character in node:
+            raise InputError(f"node id {node!r} has {what}")
+
+
+def _lines(ids: NDArray[Any]) -> bytes:
+    _refuse_in_ids(ids, "\n", f"a line break, which {NODES} cannot hold; use parquet or csv")
     return "".join(f"{node}\n" for node in ids.tolist()).encode("utf-8")
 
 
@@ -123,6 +125,7 @@ def _save_csv(path: Path, matrix: NDArray[np.float32], ids: NDArray[Any]) -> Non
     import pyarrow as pa
     from pyarrow import csv
 
+    _refuse_in_ids(ids, "\0", "a NUL character, which CSV cannot hold; use parquet or npy")
     columns = {f"embedding_{place}": matrix[:, place] for place in range(matrix.shape[1])}
     with path.open("wb") as file:
         csv.write_csv(pa.table({"node": _id_array(ids), **columns}), file)

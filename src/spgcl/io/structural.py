@@ -46,14 +46,16 @@ def _degree_statistics(adjacency: sparse.csr_array) -> NDArray[np.float32]:
     return columns
 
 
-def spectral_features(adjacency: sparse.csr_array) -> NDArray[np.float32]:
-    """Leading eigenvectors of D^-1/2 A D^-1/2, at most 64 columns, largest eigenvalue first.
+def spectral_features(
+    adjacency: sparse.csr_array, dimension: int = SPECTRAL_DIMENSION
+) -> NDArray[np.float32]:
+    """Leading eigenvectors of D^-1/2 A D^-1/2, at most `dimension` columns, largest eigenvalue first.
 
     Direction is ignored, weights count. Columns are scaled by the root of the number of nodes, and the first
     largest entry of each is positive. Isolated nodes are 0. The same graph gives the same numbers.
     """
     num_nodes = adjacency.shape[0]
-    dimension = min(SPECTRAL_DIMENSION, max(num_nodes - 2, 1))
+    dimension = min(dimension, max(num_nodes - 2, 1))
     matrix = _normalised(adjacency)
     if num_nodes <= DENSE_NODES:
         vectors = np.linalg.eigh(matrix.toarray())[1][:, ::-1][:, :dimension]

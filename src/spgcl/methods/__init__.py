@@ -23,14 +23,32 @@ def find(name: str) -> type[Method]:
     return METHODS[name]
 
 
-def create(name: str, num_features: int, *, seed: int, settings: Mapping[str, Any] | None = None) -> Method:
-    """A method with freshly initialised weights, the same for the same seed on every device."""
+def create(
+    name: str,
+    num_features: int,
+    *,
+    num_nodes: int = 0,
+    seed: int,
+    settings: Mapping[str, Any] | None = None,
+) -> Method:
+    """A method with freshly initialised weights, the same for the same seed on every device.
+
+    Args:
+        name: One of METHODS.
+        num_features: Width of the graph's features.
+        num_nodes: How many nodes the graph has; of use to methods with weights a node, and only to them.
+        seed: Decides the weights.
+        settings: Hyper-parameters; those left out have the method's defaults.
+    """
     method = find(name)
     values = checked(method, settings or {})
-    # Layers draw their weights from torch's global generator; it is left as it was.
+    # Layers draw their weights from torch's global CPU generator; it and those of accelerators are left as
+    # they were.
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return method(num_features, **values)
+        torch.default_generator.manual_seed(seed)
+        made = method(num_features, **values)
+        made.allocate(num_nodes)
+        return made
 
 
 def resolved_settings(

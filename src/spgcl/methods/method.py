@@ -16,7 +16,8 @@ class Prepared:
 
     Attributes:
         graph: The graph on its device.
-        memory: What accumulates from step to step besides weights (for curves); travels with checkpoints.
+        memory: What goes from step to step besides weights (for curves, or drawn for several steps at
+            once); travels with checkpoints.
         watching: Whether health curves are asked for, so that `memory` is worth keeping.
     """
 
@@ -29,7 +30,7 @@ class Method(nn.Module):
     """A way to turn a graph into a scalar loss and, in the end, into embeddings. Subclass once.
 
     Hyper-parameters are the keyword-only arguments of the constructor; `steps`, `learning_rate` and
-    `weight_decay` are among them for every method that trains.
+    `weight_decay` are among them for every method that trains, and for no other.
     """
 
     # Whether weights learned on one graph can embed another one.
@@ -37,21 +38,29 @@ class Method(nn.Module):
     # Whether labels are needed to train.
     supervised: ClassVar[bool] = False
 
-    steps: int
-    learning_rate: float
-    weight_decay: float
+    # Without steps there is nothing to train: neither a loss nor an optimiser is asked for.
+    steps: int = 0
+    learning_rate: float = 0.0
+    weight_decay: float = 0.0
+
+    def allocate(self, num_nodes: int) -> None:
+        """Make the weights that a node has of its own; called before training or loading."""
+        del num_nodes
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
         """Compute what does not change during training."""
         raise NotImplementedError
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor | None:
-        """The scalar to minimise at this step; None when there is nothing to train."""
-        raise NotImplementedError
+        """The scalar to minimise at this step; None, as here, when there is nothing to train."""
+        del prepared, step, generator
+        return None
 
     def optimiser(self) -> torch.optim.Optimizer:
         """The optimiser of the weights; AdamW unless a paper asks for another."""
-        return torch.optim.AdamW(self.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay)
+        return torch.optim.AdamW(
+            self.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay, fused=True
+        )
 
     def after_step(self, step: int) -> None:
         """Whatever follows an update of the weights: moving averages, schedules."""

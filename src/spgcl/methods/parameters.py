@@ -1,6 +1,7 @@
 """Hyper-parameters read from a method's signature: names, defaults, choices, ranges, and text into values."""
 
 import inspect
+import math
 import types
 import typing
 from collections.abc import Mapping
@@ -54,9 +55,10 @@ def _checked_value(parameter: Parameter, value: Any) -> Any:
     number = _of_type(parameter, value)
     if parameter.type is bool:
         return number
-    if number != number or number < 0 or (parameter.name in POSITIVE and number == 0):
+    if not math.isfinite(number) or number < 0 or (parameter.name in POSITIVE and number == 0):
         bound = "above 0" if parameter.name in POSITIVE else "0 or more"
-        raise InputError(f"{parameter.name} is {value}; it must be {bound}")
+        finite = "" if math.isfinite(number) else " and finite"
+        raise InputError(f"{parameter.name} is {value}; it must be {bound}{finite}")
     if parameter.name in SHARE and number >= 1:
         raise InputError(f"{parameter.name} is {value}; it must be at least 0 and below 1")
     return number
@@ -72,7 +74,7 @@ def _of_type(parameter: Parameter, value: Any) -> Any:
     else:
         try:
             number = kind(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             pass
         else:
             # 2.5 steps are refused, 1e3 given as a float is not.

@@ -182,6 +182,14 @@ class SPGCL(Method):
 
     def _positives(self, prepared: Prepared, similarities: Tensor, anchors: Tensor, pool: Tensor) -> Tensor:
         same = None if self.own_positive else anchors[:, None] == pool[None, :]
+        # A pool holds a node at most once a seed: only in a small one can its copies leave too few others.
+        if same is not None and len(pool) < self.positives + self.seeds:
+            others = len(pool) - int(same.sum(dim=1).max())
+            if others < self.positives:
+                raise InputError(
+                    f"positives is {self.positives}, but a node has only {others} others in this pool; "
+                    "lower positives, or raise seeds or hops"
+                )
         chosen = top_similar(similarities.detach(), self.positives, same)
         if prepared.watching:
             _remember(prepared, anchors[:, None] * prepared.graph.num_nodes + pool[chosen], pool[chosen])

@@ -23,7 +23,7 @@ def preset(name: str, method: str, dataset: str) -> dict[str, Any]:
     if name not in PRESETS:
         raise unknown("preset", name, PRESETS)
     graphs = _table(name).get(method, {})
-    if dataset not in graphs:
+    if dataset not in graphs or dataset == "common":
         known = ", ".join(graph for graph in graphs if graph != "common") or "no graph"
         raise InputError(
             f"preset {name!r} of {method} has no setting for {dataset!r}, only for {known}; "

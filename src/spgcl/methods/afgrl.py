@@ -1,0 +1,229 @@
+"""AFGRL: augmentation-free graph representation learning (Lee, Lee and Park, AAAI 2022)."""
+
+import copy
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from spgcl.encoders import Encoder
+from spgcl.errors import InputError
+from spgcl.graph import Graph
+from spgcl.methods.bgrl import cosine_schedule, move_average
+from spgcl.methods.gae import PreparedPairs, is_entry
+from spgcl.methods.method import Method, Prepared
+from spgcl.tensors import SparseMatrix
+
+# Similarities of one block of rows with all nodes, or with all centres, are never larger than this.
+BLOCK_BYTES = 64 * 2**20
+
+
+def neighbour_loss(predictions: Tensor, targets: Tensor, pairs: SparseMatrix) -> Tensor:
+    """The paper's loss in both directions, averaged over pairs: 4 - 2 cos(z_i, h_j) - 2 cos(z_j, h_i).
+
+    The sum over pairs is one sparse product, so that memory grows with nodes and not with pairs.
+
+    Args:
+        predictions: What the predictor makes of the online embeddings (Z), shape (nodes, width).
+        targets: The target encoder's embeddings (H), same shape, without gradient.
+        pairs: Entries of 1 where j is a positive of i.
+    """
+    known = normalize(targets, dim=1)
+    wanted = pairs @ known + pairs.transposed @ known
+    return 4 - 2 * (normalize(predictions, dim=1) * wanted).sum() / len(pairs.columns)
+
+
+def nearest_nodes(vectors: Tensor, others: Tensor, count: int, block_bytes: int = BLOCK_BYTES) -> Tensor:
+    """The `count` nodes with the most similar row of `others`, a node itself always first (B_i).
+
+    Args:
+        vectors: Normalised rows, shape (nodes, width).
+        others: Normalised rows of the same nodes.
+        count: How many, the node itself counted.
+        block_bytes: Largest size of a block of similarities.
+    """
+    found = []
+    for rows in _row_blocks(len(vectors), len(vectors), vectors, block_bytes):
+        similarities = vectors[rows] @ others.T
+        similarities[torch.arange(len(rows), device=rows.device), rows] = torch.inf
+        found.append(similarities.topk(min(count, len(vectors)), dim=1).indices)
+    return torch.cat(found)
+
+
+def k_means(vectors: Tensor, centres: Tensor, iterations: int, block_bytes: int = BLOCK_BYTES) -> Tensor:
+    """Lloyd's algorithm from several sets of centres at once; a cluster that lost its nodes stays put.
+
+    Args:
+        vectors: One row a node.
+        centres: Where to start, shape (clusterings, clusters, width).
+        iterations: How often centres move to the mean of their nodes.
+        block_bytes: Largest size of a block of distances.
+
+    Returns:
+        Cluster of every node, shape (clusterings, nodes).
+    """
+    for _ in range(iterations):
+        centres = _mean_rows(vectors, _nearest_centres(vectors, centres, block_bytes), centres)
+    return _nearest_centres(vectors, centres, block_bytes)
+
+
+def shared_clusters(clusters: Tensor, chosen: Tensor) -> Tensor:
+    """Whether a node and each of its chosen ones fall together in any clustering (C_i), shape of `chosen`."""
+    together = torch.zeros(chosen.shape, dtype=torch.bool, device=chosen.device)
+    for labels in clusters:
+        together |= labels[:, None] == labels[chosen]
+    return together
+
+
+def _nearest_centres(vectors: Tensor, centres: Tensor, block_bytes: int) -> Tensor:
+    flat = centres.flatten(0, 1)
+    # Half the squared norm stands for the whole distance: the norm of the row is the same for all centres.
+    offsets = -flat.square().sum(dim=1) / 2
+    blocks = _row_blocks(len(vectors), len(flat), vectors, block_bytes)
+    closest = [
+        torch.addmm(offsets, vectors[rows], flat.T).view(len(rows), *centres.shape[:2]).argmax(dim=2)
+        for rows in blocks
+    ]
+    return torch.cat(closest).T
+
+
+def _mean_rows(vectors: Tensor, clusters: Tensor, centres: Tensor) -> Tensor:
+    num_clusterings, num_clusters, _ = centres.shape
+    shifts = torch.arange(num_clusterings, device=clusters.device)[:, None] * num_clusters
+    owners, order = (clusters + shifts).flatten().sort(stable=True)
+    bounds = torch.arange(num_clusterings * num_clusters + 1, device=owners.device)
+    pointers = torch.searchsorted(owners, bounds)
+    counts = pointers.diff()
+    members = SparseMatrix(pointers, order % len(vectors), 1 / counts[owners].to(vectors.dtype), len(vectors))
+    means = (members @ vectors).view_as(centres)
+    return torch.where(counts.view(num_clusterings, num_clusters, 1) > 0, means, centres)
+
+
+def _row_blocks(num_rows: int, width: int, like: Tensor, block_bytes: int) -> tuple[Tensor, ...]:
+    size = max(1, block_bytes // (like.element_size() * width))
+    return torch.split(torch.arange(num_rows, device=like.device), size)
+
+
+class AFGRL(Method):
+    """Positives are near in embedding space and either neighbours or in the same cluster; no augmentation.
+
+    Args:
+        num_features: Width of the graph's features.
+        layers: Convolutions in the encoder.
+        hidden: Width of the encoder and of the embedding.
+        predictor_width: Hidden width of the predictor.
+        normalise_features: Divide feature rows by their L1 norm.
+        neighbours: Nearest nodes in embedding space, the node itself counted (k).
+        clusters: Clusters of a k-means clustering (K); no more than there are nodes.
+        clusterings: Clusterings with starts of their own, of which one has to join two nodes (M).
+        cluster_steps: Iterations of a clustering.
+        decay: Decay of the target's moving average at the start; it rises to 1 along a cosine.
+        steps: Updates of the weights.
+        learning_rate: Of AdamW.
+        weight_decay: Of AdamW.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        *,
+        layers: int = 2,
+        hidden: int = 1024,
+        predictor_width: int = 2048,
+        normalise_features: bool = False,
+        neighbours: int = 4,
+        clusters: int = 100,
+        clusterings: int = 5,
+        cluster_steps: int = 20,
+        decay: float = 0.9,
+        steps: int = 5000,
+        learning_rate: float = 1e-3,
+        weight_decay: float = 1e-5,
+    ) -> None:
+        super().__init__()
+        counts = {
+            "predictor_width": predictor_width,
+            "neighbours": neighbours,
+            "clusters": clusters,
+            "clusterings": clusterings,
+        }
+        for name, count in counts.items():
+            if count < 1:
+                raise InputError(f"{name} is {count}; it must be above 0")
+        if not 0 <= decay < 1:
+            raise InputError(f"decay is {decay}; it must be at least 0 and below 1")
+        self.online = Encoder(
+            num_features,
+            kind="gcn",
+            layers=layers,
+            hidden=hidden,
+            activation="prelu",
+            dropout=0.0,
+            batch_norm="affine",
+        )
+        self.target = copy.deepcopy(self.online).requires_grad_(False)
+        self.predictor = nn.Sequential(
+            _linear(hidden, predictor_width),
+            nn.BatchNorm1d(predictor_width),
+            nn.PReLU(),
+            _linear(predictor_width, hidden),
+        )
+        self.normalise_features = normalise_features
+        self.neighbours, self.clusters, self.clusterings = neighbours, clusters, clusterings
+        self.cluster_steps, self.decay = cluster_steps, decay
+        self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
+
+    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedPairs:
+        """Normalise the adjacency and, if asked, the features; number the edges."""
+        del supervision
+        return PreparedPairs.of(graph, device, normalise_features=self.normalise_features)
+
+    def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
+        """Find the positives of all nodes with both encoders, then the loss over them."""
+        del step
+        assert isinstance(prepared, PreparedPairs)
+        embeddings = self.online(prepared.graph, None, None)
+        with torch.no_grad():
+            targets = self.target(prepared.graph, None, None)
+            pairs = self.positives(embeddings, targets, prepared.keys, generator)
+        return neighbour_loss(self.predictor(embeddings), targets, pairs)
+
+    def positives(
+        self, embeddings: Tensor, targets: Tensor, keys: Tensor, generator: torch.Generator
+    ) -> SparseMatrix:
+        """P_i of every node: the nearest that are neighbours, or share a cluster, and the node itself."""
+        known = normalize(targets, dim=1)
+        # In ascending order, as the rows of a sparse matrix have to be.
+        chosen = nearest_nodes(normalize(embeddings, dim=1), known, self.neighbours).sort(dim=1).values
+        num_nodes = len(known)
+        draws = torch.rand(self.clusterings, num_nodes, generator=generator, device=known.device)
+        starts = draws.topk(min(self.clusters, num_nodes), dim=1).indices
+        clusters = k_means(known, known[starts], self.cluster_steps)
+        rows = torch.arange(num_nodes, device=chosen.device)[:, None]
+        kept = is_entry(rows * num_nodes + chosen, keys) | shared_clusters(clusters, chosen)
+        pointers = torch.zeros(num_nodes + 1, dtype=torch.int64, device=chosen.device)
+        torch.cumsum(kept.sum(dim=1), 0, out=pointers[1:])
+        columns = chosen[kept]
+        return SparseMatrix(pointers, columns, torch.ones(len(columns), device=columns.device), num_nodes)
+
+    def optimiser(self) -> torch.optim.Optimizer:
+        """AdamW over the online encoder and the predictor."""
+        weights = [weight for weight in self.parameters() if weight.requires_grad]
+        return torch.optim.AdamW(weights, lr=self.learning_rate, weight_decay=self.weight_decay, fused=True)
+
+    def after_step(self, step: int) -> None:
+        """Move the target towards the online encoder."""
+        move_average(self.target, self.online, 1 - (1 - self.decay) * cosine_schedule(step, self.steps))
+
+    def embed(self, prepared: Prepared) -> Tensor:
+        """The output of the online encoder."""
+        return self.online.embed(prepared.graph)
+
+
+def _linear(width: int, out_width: int) -> nn.Linear:
+    """A linear layer that starts as the authors' does."""
+    layer = nn.Linear(width, out_width)
+    nn.init.xavier_uniform_(layer.weight)
+    nn.init.constant_(layer.bias, 0.01)
+    return layer

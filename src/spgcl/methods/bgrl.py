@@ -1,0 +1,176 @@
+"""BGRL: bootstrapped graph latents (Thakoor et al., ICLR 2022)."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cosine_similarity
+
+from spgcl.augment import drop_edges, mask_features
+from spgcl.encoders import Encoder
+from spgcl.errors import InputError
+from spgcl.graph import Graph
+from spgcl.methods.method import Method, Prepared
+from spgcl.tensors import GraphTensors
+
+
+def bootstrap_loss(predictions: Tensor, targets: Tensor) -> Tensor:
+    """One direction of Eq. 1: one minus the mean cosine of every prediction with its target.
+
+    Args:
+        predictions: What the predictor makes of one view, shape (nodes, width).
+        targets: The target encoder's embeddings of the other view, same shape.
+    """
+    return 1 - cosine_similarity(predictions, targets, dim=-1).mean()
+
+
+def cosine_schedule(step: int, steps: int, warm_up: float = 0.0) -> float:
+    """Share of the peak value: a straight rise over `warm_up` steps, then half a cosine down to zero."""
+    if step < warm_up:
+        return step / warm_up
+    return (1 + math.cos(math.pi * (step - warm_up) / (steps - warm_up))) / 2
+
+
+@torch.no_grad()
+def move_average(average: nn.Module, current: nn.Module, decay: float) -> None:
+    """Move the weights of `average` towards those of `current`, Eq. 3."""
+    for slow, fast in zip(average.parameters(), current.parameters(), strict=True):
+        slow.lerp_(fast, 1 - decay)
+
+
+class BGRL(Method):
+    """An online encoder predicts, from one view, what a slowly moving target encoder makes of the other.
+
+    Args:
+        num_features: Width of the graph's features.
+        hidden: Width of the first convolution.
+        embedding_width: Width of the second convolution and of the embedding.
+        predictor_width: Hidden width of the predictor.
+        normalise_features: Divide feature rows by their L1 norm.
+        drop_edges_1: Share of edges removed in the first view (p_e,1).
+        drop_edges_2: Share of edges removed in the second view (p_e,2).
+        mask_features_1: Share of feature columns masked in the first view (p_f,1).
+        mask_features_2: Share of feature columns masked in the second view (p_f,2).
+        decay: Decay of the target's moving average at the start (tau); it rises to 1 along a cosine.
+        warm_up: Share of the steps in which the learning rate rises, before it falls along a cosine.
+        steps: Updates of the weights.
+        learning_rate: Of AdamW, at its peak.
+        weight_decay: Of AdamW.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        *,
+        hidden: int = 512,
+        embedding_width: int = 256,
+        predictor_width: int = 512,
+        normalise_features: bool = True,
+        drop_edges_1: float = 0.2,
+        drop_edges_2: float = 0.3,
+        mask_features_1: float = 0.2,
+        mask_features_2: float = 0.1,
+        decay: float = 0.99,
+        warm_up: float = 0.1,
+        steps: int = 10000,
+        learning_rate: float = 5e-4,
+        weight_decay: float = 1e-5,
+    ) -> None:
+        super().__init__()
+        rates = {
+            "drop_edges_1": drop_edges_1,
+            "drop_edges_2": drop_edges_2,
+            "mask_features_1": mask_features_1,
+            "mask_features_2": mask_features_2,
+            "decay": decay,
+            "warm_up": warm_up,
+        }
+        for name, rate in rates.items():
+            if not 0 <= rate < 1:
+                raise InputError(f"{name} is {rate}; it must be at least 0 and below 1")
+        for name, width in (("embedding_width", embedding_width), ("predictor_width", predictor_width)):
+            if width < 1:
+                raise InputError(f"{name} is {width}; it must be above 0")
+        widths = (num_features, hidden, embedding_width)
+        self.online = _convolutions(*widths)
+        # Initialised by draws of its own, as in the published code: not a copy of the online encoder.
+        self.target = _convolutions(*widths).requires_grad_(False)
+        self.predictor = nn.Sequential(
+            nn.Linear(embedding_width, predictor_width),
+            nn.PReLU(),
+            nn.Linear(predictor_width, embedding_width),
+        )
+        self.normalise_features = normalise_features
+        self.rates = ((drop_edges_1, mask_features_1), (drop_edges_2, mask_features_2))
+        self.decay, self.warm_up = decay, warm_up
+        self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
+        self.scheduled: torch.optim.Optimizer | None = None
+
+    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
+        """Normalise the adjacency and, if asked, the features."""
+        del supervision
+        return Prepared(GraphTensors.of(graph, device, normalise_features=self.normalise_features))
+
+    def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
+        """Eq. 1 in both directions."""
+        del step
+        first, second = (
+            mask_features(drop_edges(prepared.graph, edge_rate, generator), feature_rate, generator)
+            for edge_rate, feature_rate in self.rates
+        )
+        with torch.no_grad():
+            first_targets, second_targets = encode(self.target, first), encode(self.target, second)
+        first_predictions = self.predictor(encode(self.online, first))
+        second_predictions = self.predictor(encode(self.online, second))
+        return bootstrap_loss(first_predictions, second_targets) + bootstrap_loss(
+            second_predictions, first_targets
+        )
+
+    def optimiser(self) -> torch.optim.Optimizer:
+        """AdamW over the online encoder and the predictor, at the rate of the first step."""
+        weights = [weight for weight in self.parameters() if weight.requires_grad]
+        self.scheduled = torch.optim.AdamW(
+            weights, lr=self._rate(0), weight_decay=self.weight_decay, fused=True
+        )
+        return self.scheduled
+
+    def after_step(self, step: int) -> None:
+        """Move the target (Eq. 3) and set the learning rate of the next step."""
+        move_average(self.target, self.online, 1 - (1 - self.decay) * cosine_schedule(step, self.steps))
+        if self.scheduled is not None:
+            for group in self.scheduled.param_groups:
+                group["lr"] = self._rate(step + 1)
+        if step + 1 == self.steps:
+            # The moments of AdamW are not kept alive by a method that is done.
+            self.scheduled = None
+
+    @torch.no_grad()
+    def embed(self, prepared: Prepared) -> Tensor:
+        """The output of the online encoder on the whole graph."""
+        training = self.online.training
+        embeddings = encode(self.online.eval(), prepared.graph)
+        self.online.train(training)
+        return embeddings
+
+    def _rate(self, step: int) -> float:
+        return self.learning_rate * cosine_schedule(step, self.steps, self.warm_up * self.steps)
+
+
+def encode(layers: nn.Module, graph: GraphTensors) -> Tensor:
+    """Embeddings of all nodes by encoders of one layer each, every one reading what the last one wrote."""
+    for layer in layers.children():
+        graph = replace(graph, features=layer(graph, None, None))
+    assert isinstance(graph.features, Tensor)
+    return graph.features
+
+
+def _convolutions(num_features: int, hidden: int, width: int) -> nn.ModuleList:
+    """Two convolutions of different widths, each with batch norm and an activation of its own."""
+    return nn.ModuleList(
+        Encoder(
+            inputs, kind="gcn", layers=1, hidden=outputs, activation="prelu", dropout=0.0, batch_norm="affine"
+        )
+        for inputs, outputs in ((num_features, hidden), (hidden, width))
+    )

@@ -1,0 +1,183 @@
+"""GAE: graph auto-encoder (Kipf and Welling, 2016)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from spgcl.encoders import Block, Convolution, Encoder
+from spgcl.errors import InputError
+from spgcl.graph import Graph
+from spgcl.methods.method import Method, Prepared
+from spgcl.tensors import GraphTensors, SparseMatrix
+
+# Scores of one block of rows with all nodes are never larger than this.
+BLOCK_BYTES = 64 * 2**20
+
+
+@dataclass(eq=False, kw_only=True)
+class PreparedPairs(Prepared):
+    """A graph with the pairs that its decoder has to tell from all others.
+
+    Attributes:
+        keys: Sorted `row * num_nodes + column` of every entry of A + I.
+    """
+
+    keys: Tensor
+
+    @classmethod
+    def of(cls, graph: Graph, device: torch.device, *, normalise_features: bool) -> "PreparedPairs":
+        """Normalise the adjacency and, if asked, the features, and number the entries."""
+        tensors = GraphTensors.of(graph, device, normalise_features=normalise_features)
+        return cls(tensors, keys=entry_keys(tensors.adjacency))
+
+
+def entry_keys(matrix: SparseMatrix) -> Tensor:
+    """One ascending number an entry of a matrix, by which entries are looked up."""
+    return (matrix.row_of_entry.long() * matrix.num_columns + matrix.columns).sort().values
+
+
+def is_entry(wanted: Tensor, keys: Tensor) -> Tensor:
+    """Whether each wanted number is among the sorted `keys`."""
+    places = torch.searchsorted(keys, wanted).clamp_(max=len(keys) - 1)
+    return keys[places] == wanted
+
+
+def sampled_reconstruction(vectors: Tensor, keys: Tensor, ratio: int, generator: torch.Generator) -> Tensor:
+    """The re-weighted likelihood of A + I, with the pairs that are no edges drawn at random.
+
+    Half the mean cross-entropy over the entries of A + I and half that over the drawn pairs; what is drawn
+    and turns out to be an entry is left out.
+
+    Args:
+        vectors: One row a node (Z).
+        keys: The entries, from `entry_keys`.
+        ratio: Pairs drawn an entry.
+        generator: Decides which.
+    """
+    num_nodes = len(vectors)
+    drawn = torch.randint(num_nodes**2, (ratio * len(keys),), generator=generator, device=keys.device)
+    absent = ~is_entry(drawn, keys)
+    errors = torch.where(absent, softplus(_scores(vectors, drawn)), 0)
+    return (softplus(-_scores(vectors, keys)).mean() + errors.sum() / absent.sum().clamp(min=1)) / 2
+
+
+def full_reconstruction(vectors: Tensor, keys: Tensor, block_bytes: int = BLOCK_BYTES) -> Tensor:
+    """The re-weighted likelihood of A + I over all pairs of nodes, in blocks of rows.
+
+    Half the mean cross-entropy over the entries of A + I and half that over all other pairs.
+
+    Args:
+        vectors: One row a node (Z).
+        keys: The entries, from `entry_keys`.
+        block_bytes: Largest size of a block of scores.
+    """
+    scores = _scores(vectors, keys)
+    total: Tensor = _AllPairs.apply(vectors, block_bytes)  # type: ignore[no-untyped-call]
+    num_absent = max(1, len(vectors) ** 2 - len(keys))
+    return (softplus(-scores).mean() + (total - softplus(scores).sum()) / num_absent) / 2
+
+
+def _scores(vectors: Tensor, keys: Tensor) -> Tensor:
+    num_nodes = len(vectors)
+    return (vectors[keys // num_nodes] * vectors[keys % num_nodes]).sum(dim=1)
+
+
+class _AllPairs(torch.autograd.Function):
+    """Sum of softplus(z_i z_j) over all pairs; its gradient is found in the same pass over the blocks."""
+
+    @staticmethod
+    def forward(ctx: Any, vectors: Tensor, block_bytes: int) -> Tensor:
+        rows = max(1, block_bytes // (vectors.element_size() * len(vectors)))
+        total, gradients = vectors.new_zeros(()), torch.empty_like(vectors)
+        for start in range(0, len(vectors), rows):
+            scores = vectors[start : start + rows] @ vectors.T
+            total += softplus(scores).sum()
+            # The sum is symmetric: every vector occurs once as a row and once as a column.
+            gradients[start : start + rows] = 2 * scores.sigmoid_() @ vectors
+        ctx.save_for_backward(gradients)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        (gradients,) = ctx.saved_tensors
+        return gradient * gradients, None
+
+
+class GAE(Method):
+    """Two convolutions whose outputs' inner products tell edges from other pairs of nodes.
+
+    Args:
+        num_features: Width of the graph's features.
+        hidden: Width of the first convolution.
+        embedding_width: Width of the second convolution and of the embedding.
+        dropout: Share of activations dropped after the first convolution.
+        normalise_features: Divide feature rows by their L1 norm.
+        negative_ratio: Pairs drawn as non-edges at every step, an edge; 0 takes all pairs, as the paper does.
+        steps: Updates of the weights.
+        learning_rate: Of AdamW.
+        weight_decay: Of AdamW.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        *,
+        hidden: int = 32,
+        embedding_width: int = 16,
+        dropout: float = 0.0,
+        normalise_features: bool = False,
+        negative_ratio: int = 1,
+        steps: int = 200,
+        learning_rate: float = 0.01,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if embedding_width < 1:
+            raise InputError(f"embedding_width is {embedding_width}; it must be above 0")
+        self.first = first_layer(num_features, hidden, dropout)
+        self.second = Convolution(hidden, embedding_width)
+        self.normalise_features, self.negative_ratio = normalise_features, negative_ratio
+        self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
+
+    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedPairs:
+        """Normalise the adjacency and, if asked, the features; number the edges."""
+        del supervision
+        return PreparedPairs.of(graph, device, normalise_features=self.normalise_features)
+
+    def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
+        """The reconstruction term of Eq. 3, with Z of Eq. 4."""
+        del step
+        assert isinstance(prepared, PreparedPairs)
+        graph = prepared.graph
+        vectors = self.second(self.first(graph, None, generator), Block(graph.adjacency))
+        return reconstruction(vectors, prepared.keys, self.negative_ratio, generator)
+
+    @torch.no_grad()
+    def embed(self, prepared: Prepared) -> Tensor:
+        """Z, the output of the second convolution."""
+        graph = prepared.graph
+        embeddings: Tensor = self.second(self.first.embed(graph), Block(graph.adjacency))
+        return embeddings
+
+
+def first_layer(num_features: int, hidden: int, dropout: float) -> Encoder:
+    """The convolution with a ReLU that GAE and VGAE begin with."""
+    return Encoder(
+        num_features,
+        kind="gcn",
+        layers=1,
+        hidden=hidden,
+        activation="relu",
+        dropout=dropout,
+        batch_norm="none",
+    )
+
+
+def reconstruction(vectors: Tensor, keys: Tensor, ratio: int, generator: torch.Generator) -> Tensor:
+    """The reconstruction term over all pairs when `ratio` is 0, else over the entries and drawn pairs."""
+    if ratio:
+        return sampled_reconstruction(vectors, keys, ratio, generator)
+    return full_reconstruction(vectors, keys)

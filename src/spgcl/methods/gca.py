@@ -1,0 +1,225 @@
+"""GCA: graph contrastive learning with adaptive augmentation (Zhu et al., WWW 2021)."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from spgcl.augment import drop_edges, mask_features
+from spgcl.encoders import Activation, Encoder
+from spgcl.graph import Graph
+from spgcl.methods.method import Method, Prepared
+from spgcl.methods.node_contrast import node_contrast, projection_head, require_shares
+from spgcl.tensors import GraphTensors
+
+Centrality = Literal["degree", "eigenvector", "pagerank"]
+Numbers = NDArray[np.float64]
+
+# Share of a visitor that follows an edge; the rest goes anywhere.
+DAMPING = 0.85
+ROUNDS = 1000
+TOLERANCE = 1e-10
+
+
+@dataclass(eq=False, kw_only=True)
+class PreparedGCA(Prepared):
+    """A graph with how readily its edges and feature columns are taken away, relative to their mean.
+
+    Attributes:
+        edges: One number an entry of the adjacency; what stands at self loops is not used.
+        columns: One number a feature column.
+    """
+
+    edges: Tensor
+    columns: Tensor
+
+
+class GCA(Method):
+    """GRACE with views that spare what is important: edges at central nodes, features of central nodes.
+
+    Args:
+        num_features: Width of the graph's features.
+        centrality: What makes a node important (phi_c).
+        cut_off: Largest probability to be taken away (p_tau).
+        hidden: Width of the encoder and of the embedding.
+        projection: Width inside the projection head (g).
+        activation: Activation of the encoder.
+        normalise_features: Divide feature rows by their L1 norm.
+        drop_edges_first: Mean share of edges removed in the first view (p_e), before the cut-off.
+        drop_edges_second: The same in the second view.
+        mask_features_first: Mean share of feature columns set to zero in the first view (p_f).
+        mask_features_second: The same in the second view.
+        temperature: What similarities are divided by (tau).
+        steps: Updates of the weights.
+        learning_rate: Of Adam.
+        weight_decay: Of Adam, as a gradient of the squared weights.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        *,
+        centrality: Centrality = "degree",
+        cut_off: float = 0.7,
+        hidden: int = 256,
+        projection: int = 32,
+        activation: Activation = "prelu",
+        normalise_features: bool = True,
+        drop_edges_first: float = 0.3,
+        drop_edges_second: float = 0.4,
+        mask_features_first: float = 0.1,
+        mask_features_second: float = 0.0,
+        temperature: float = 0.4,
+        steps: int = 3000,
+        learning_rate: float = 0.01,
+        weight_decay: float = 1e-5,
+    ) -> None:
+        super().__init__()
+        require_shares(
+            cut_off=cut_off,
+            drop_edges_first=drop_edges_first,
+            drop_edges_second=drop_edges_second,
+            mask_features_first=mask_features_first,
+            mask_features_second=mask_features_second,
+        )
+        self.encoder = Encoder(
+            num_features,
+            kind="gcn",
+            layers=2,
+            hidden=hidden,
+            activation=activation,
+            dropout=0.0,
+            batch_norm="none",
+        )
+        self.head = projection_head(hidden, projection, nn.ELU())
+        self.centrality, self.cut_off = CENTRALITIES[centrality], cut_off
+        self.normalise_features = normalise_features
+        self.rates = (
+            (drop_edges_first, mask_features_first),
+            (drop_edges_second, mask_features_second),
+        )
+        self.temperature = temperature
+        self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
+
+    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedGCA:
+        """Normalise the graph and rank its edges and feature columns by the centrality of their nodes."""
+        del supervision
+        tensors = GraphTensors.of(graph, device, normalise_features=self.normalise_features)
+        scores = self.centrality(graph)
+        edges = edge_readiness(tensors, torch.from_numpy(scores)).float().to(device)
+        columns = column_readiness(graph, scores).float().to(device)
+        return PreparedGCA(tensors, edges=edges, columns=columns)
+
+    def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
+        """Algorithm 1 of the paper: two adaptive views, one encoder and head, the objective."""
+        del step
+        assert isinstance(prepared, PreparedGCA)
+        first, second = (
+            self.head(self.encoder(self._view(prepared, *rates, generator), None, generator))
+            for rates in self.rates
+        )
+        return node_contrast(first, second, temperature=self.temperature)
+
+    def optimiser(self) -> torch.optim.Optimizer:
+        """Adam, as in the paper."""
+        return torch.optim.Adam(
+            self.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay, fused=True
+        )
+
+    def embed(self, prepared: Prepared) -> Tensor:
+        """Output of the encoder on the whole graph."""
+        return self.encoder.embed(prepared.graph)
+
+    @torch.no_grad()
+    def space(self, prepared: Prepared) -> Tensor:
+        """Output of the head, which the objective compares."""
+        projected: Tensor = self.head(self.embed(prepared))
+        return projected
+
+    def _view(
+        self, prepared: PreparedGCA, edge_rate: float, feature_rate: float, generator: torch.Generator
+    ) -> GraphTensors:
+        edge_rates = (prepared.edges * edge_rate).clamp(max=self.cut_off)
+        column_rates = (prepared.columns * feature_rate).clamp(max=self.cut_off)
+        return mask_features(drop_edges(prepared.graph, edge_rates, generator), column_rates, generator)
+
+
+def degree_centrality(graph: Graph) -> Numbers:
+    """Summed weights of the edges that point to a node."""
+    return np.asarray(graph.adjacency.sum(axis=0, dtype=np.float64))
+
+
+def eigenvector_centrality(graph: Graph) -> Numbers:
+    """Leading eigenvector of the adjacency, of length 1: central is who is pointed to by central nodes."""
+    pointing = graph.adjacency.T.astype(np.float64).tocsr()
+    # Adding a multiple of the identity leaves eigenvectors as they are and keeps bipartite graphs, whose
+    # eigenvalues come in pairs of opposite sign, from swinging.
+    shift = float(pointing.data.mean())
+    vector = np.full(graph.num_nodes, graph.num_nodes**-0.5)
+    for _ in range(ROUNDS):
+        following = pointing @ vector + shift * vector
+        following /= np.linalg.norm(following)
+        moved = float(np.abs(following - vector).max())
+        vector = following
+        if moved < TOLERANCE:
+            break
+    return vector
+
+
+def pagerank_centrality(graph: Graph) -> Numbers:
+    """PageRank, scaled to mean 1; a node without out-edges sends its visitors anywhere."""
+    adjacency = graph.adjacency.astype(np.float64)
+    sums = np.asarray(adjacency.sum(axis=1))
+    shares = np.divide(1, sums, out=np.zeros_like(sums), where=sums > 0)
+    pointing = adjacency.T.tocsr()
+    rank = np.ones(graph.num_nodes)
+    for _ in range(ROUNDS):
+        lost = rank[sums == 0].sum() / graph.num_nodes
+        following = 1 - DAMPING + DAMPING * (pointing @ (rank * shares) + lost)
+        moved = float(np.abs(following - rank).max())
+        rank = following
+        if moved < TOLERANCE:
+            break
+    return rank
+
+
+CENTRALITIES = {
+    "degree": degree_centrality,
+    "eigenvector": eigenvector_centrality,
+    "pagerank": pagerank_centrality,
+}
+
+
+def edge_readiness(graph: GraphTensors, centrality: Tensor) -> Tensor:
+    """How readily every entry of the adjacency is removed, relative to the mean over edges.
+
+    An undirected edge is as central as its two ends are on average, a directed one as the node it points to.
+    """
+    # Ranked in double precision on the processor, as not every device has it.
+    sources, targets = graph.adjacency.row_of_entry.long().cpu(), graph.adjacency.columns.long().cpu()
+    central = centrality[targets]
+    if graph.adjacency.symmetric:
+        central = (central + centrality[sources]) / 2
+    edges = sources != targets
+    readiness = torch.zeros_like(central)
+    readiness[edges] = relative_readiness(central[edges])
+    return readiness
+
+
+def column_readiness(graph: Graph, centrality: Numbers) -> Tensor:
+    """How readily every feature column is masked: less, the larger it is in central nodes."""
+    central = np.asarray(abs(graph.features).T @ centrality, dtype=np.float64)
+    return relative_readiness(torch.from_numpy(central))
+
+
+def relative_readiness(central: Tensor) -> Tensor:
+    """(s_max - s) / (s_max - mean s) with s = log(1 + centrality); 1 where all are equally central."""
+    scores = central.log1p()
+    top = scores.max()
+    spread = top - scores.mean()
+    if spread <= 1e-12 * top:
+        return torch.ones_like(scores)
+    return (top - scores) / spread

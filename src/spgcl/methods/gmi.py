@@ -1,0 +1,223 @@
+"""GMI: embeddings that tell a node's features, its neighbours' and its edges (Peng et al., WWW 2020)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor, nn
+from torch.nn.functional import softplus
+from torch.utils.checkpoint import checkpoint
+
+from spgcl.encoders import Activation, Convolution, Encoder
+from spgcl.graph import Graph
+from spgcl.methods.dgi import Bilinear
+from spgcl.methods.method import Method, Prepared
+from spgcl.pairs import sample_nodes
+from spgcl.tensors import GraphTensors, SparseMatrix
+
+# Numbers in a block of products of all pairs, and of rows gathered for edges: 64 MiB of float32.
+BLOCK_NUMBERS = 2**24
+
+
+@dataclass(eq=False, kw_only=True)
+class Neighbourhoods(Prepared):
+    """A graph and the means over its neighbourhoods.
+
+    Attributes:
+        means: Row i averages over the neighbours of node i, itself left out; empty for an isolated node.
+        features: Means of dense features, computed once; None where features are sparse.
+    """
+
+    means: SparseMatrix
+    features: Tensor | None
+
+
+class GMI(Method):
+    """Maximise what embeddings say about own features, neighbours' features and the adjacency (GMI-mean).
+
+    Args:
+        num_features: Width of the graph's features.
+        layers: Convolutions in the encoder.
+        hidden: Width of the encoder and of the embedding.
+        activation: Activation of the encoder.
+        normalise_features: Divide feature rows by their L1 norm.
+        negatives: Random other nodes that every node is told from.
+        own_weight: Weight of the term of a node's own features (alpha).
+        neighbour_weight: Weight of the term of its neighbours' features (beta).
+        structure_weight: Weight of the term of the adjacency (gamma).
+        rebuilt_rows: Rows of the adjacency, drawn at every step, whose zeros count; 0 takes all.
+        steps: Updates of the weights.
+        learning_rate: Of AdamW.
+        weight_decay: Of AdamW.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        *,
+        layers: int = 2,
+        hidden: int = 512,
+        activation: Activation = "prelu",
+        normalise_features: bool = True,
+        negatives: int = 5,
+        own_weight: float = 0.8,
+        neighbour_weight: float = 1.0,
+        structure_weight: float = 1.0,
+        rebuilt_rows: int = 0,
+        steps: int = 550,
+        learning_rate: float = 1e-3,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.encoder = Encoder(
+            num_features,
+            kind="gcn",
+            layers=layers,
+            hidden=hidden,
+            activation=activation,
+            dropout=0.0,
+            batch_norm="none",
+        )
+        self.own = Bilinear(num_features, hidden)
+        self.neighbour = Bilinear(hidden, hidden)
+        self.neighbour_activation = nn.PReLU()
+        self.normalise_features = normalise_features
+        self.negatives, self.rebuilt_rows = negatives, rebuilt_rows
+        self.own_weight, self.neighbour_weight, self.structure_weight = (
+            own_weight,
+            neighbour_weight,
+            structure_weight,
+        )
+        self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
+
+    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Neighbourhoods:
+        """Normalise the adjacency and, if asked, the features; average over neighbourhoods."""
+        del supervision
+        tensors = GraphTensors.of(graph, device, normalise_features=self.normalise_features)
+        sums = graph.adjacency.sum(axis=1, dtype=np.float64)
+        scale = np.divide(1, sums, out=np.zeros_like(sums), where=sums > 0).astype(np.float32)
+        means = SparseMatrix.of(sparse.csr_array(sparse.diags_array(scale) @ graph.adjacency), device)
+        features = means @ tensors.features if isinstance(tensors.features, Tensor) else None
+        return Neighbourhoods(tensors, means=means, features=features)
+
+    def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
+        """The three terms of the paper's objective, weighted."""
+        del step
+        assert isinstance(prepared, Neighbourhoods)
+        graph = prepared.graph
+        hidden = self.encoder(graph, None, generator)
+        own = self._term(self.own, graph.features, hidden, generator)
+        neighbour = self._term(self.neighbour, hidden, self._of_neighbours(prepared), generator)
+        rows = sample_nodes(graph.num_nodes, self.rebuilt_rows, generator) if self.rebuilt_rows else None
+        structure = adjacency_loss(hidden, graph.adjacency.row_of_entry, graph.adjacency.columns, rows)
+        return self.own_weight * own + self.neighbour_weight * neighbour + self.structure_weight * structure
+
+    def embed(self, prepared: Prepared) -> Tensor:
+        """H, the output of the encoder."""
+        return self.encoder.embed(prepared.graph)
+
+    def _term(
+        self, pairing: Bilinear, rows: Tensor | SparseMatrix, others: Tensor, generator: torch.Generator
+    ) -> Tensor:
+        """What `rows` tell about `others` of the same node, against rows of other nodes."""
+        projected = rows @ pairing.weight
+        drawn = other_nodes(len(others), self.negatives, generator)
+        scores = [_products(projected, others)]
+        # The rows gathered for a draw are gathered again in the backward pass instead of being kept.
+        scores += [
+            checkpoint(_products, projected, others, nodes, use_reentrant=False, preserve_rng_state=False)
+            for nodes in drawn
+        ]
+        positive, *negative = (torch.sigmoid(score + pairing.bias) for score in scores)
+        return jensen_shannon(positive, torch.stack(negative))
+
+    def _of_neighbours(self, prepared: Neighbourhoods) -> Tensor:
+        """Means of the neighbours' features under the first layer's weights, activated."""
+        first = self.encoder.convolutions[0]
+        assert isinstance(first, Convolution)
+        if prepared.features is not None:
+            mixed = prepared.features @ first.weight
+        else:
+            mixed = prepared.means @ (prepared.graph.features @ first.weight)
+        activated: Tensor = self.neighbour_activation(mixed)
+        return activated
+
+
+def other_nodes(num_nodes: int, count: int, generator: torch.Generator) -> Tensor:
+    """For every node `count` draws, uniform over the other nodes, shape (count, num_nodes)."""
+    drawn = torch.randint(num_nodes - 1, (count, num_nodes), generator=generator, device=generator.device)
+    return drawn + (drawn >= torch.arange(num_nodes, device=generator.device))
+
+
+def jensen_shannon(positive: Tensor, negative: Tensor) -> Tensor:
+    """The Jensen-Shannon estimate of mutual information, negated.
+
+    Args:
+        positive: Outputs of the discriminator for pairs that occur together, shape (N,).
+        negative: Its outputs for pairs drawn apart, shape (draws, N).
+    """
+    return softplus(-positive).mean() + softplus(negative).mean()
+
+
+def adjacency_loss(vectors: Tensor, sources: Tensor, targets: Tensor, rows: Tensor | None = None) -> Tensor:
+    """Weighted cross-entropy between the logistic function of all products h_i . h_j and the adjacency.
+
+    Ones and zeros are weighted as in the published code, in which a pair (i, j), (j, i) counts as one edge:
+    with E half the number of ones, ones by 1 / E and zeros by 1 / (N^2 - E). Memory stays at one block of
+    rows of the products, also for the gradient.
+
+    Args:
+        vectors: Embeddings, shape (N, width).
+        sources: Row of every one in the adjacency, self loops included.
+        targets: Its column.
+        rows: Nodes whose rows stand for all, where zeros are sampled; all rows when None.
+    """
+    num_nodes, edges = len(vectors), len(sources) / 2
+    anchors = vectors if rows is None else vectors[rows]
+    size = max(1, BLOCK_NUMBERS // vectors.shape[1])
+    attracting = repelling = torch.zeros((), dtype=vectors.dtype, device=vectors.device)
+    for block in zip(torch.split(sources, size), torch.split(targets, size), strict=True):
+        both: Tensor = checkpoint(_edge_terms, vectors, *block, use_reentrant=False, preserve_rng_state=False)
+        attracting, repelling = attracting + both[0], repelling + both[1]
+    everything = summed_softplus(anchors, vectors) * (num_nodes / len(anchors))
+    return attracting / edges + (everything - repelling) / (num_nodes**2 - edges)
+
+
+def summed_softplus(anchors: Tensor, columns: Tensor) -> Tensor:
+    """The sum of softplus over all products of a row of `anchors` with a row of `columns`."""
+    total: Tensor = _SummedSoftplus.apply(anchors, columns)  # type: ignore[no-untyped-call]
+    return total
+
+
+class _SummedSoftplus(torch.autograd.Function):
+    """Both gradients are made block by block in the forward pass: keeping products would take N x N."""
+
+    @staticmethod
+    def forward(ctx: Any, anchors: Tensor, columns: Tensor) -> Tensor:
+        total = torch.zeros((), dtype=anchors.dtype, device=anchors.device)
+        slopes, column_slopes = torch.empty_like(anchors), torch.zeros_like(columns)
+        size = max(1, BLOCK_NUMBERS // len(columns))
+        for place, part in enumerate(torch.split(anchors, size)):
+            products = part @ columns.T
+            total += softplus(products).sum()
+            chances = products.sigmoid_()
+            torch.mm(chances, columns, out=slopes[place * size : place * size + len(part)])
+            column_slopes.addmm_(chances.T, part)
+        ctx.save_for_backward(slopes, column_slopes)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        slopes, column_slopes = ctx.saved_tensors
+        return gradient * slopes, gradient * column_slopes
+
+
+def _products(rows: Tensor, others: Tensor, nodes: Tensor | None = None) -> Tensor:
+    return ((rows if nodes is None else rows[nodes]) * others).sum(dim=1)
+
+
+def _edge_terms(vectors: Tensor, sources: Tensor, targets: Tensor) -> Tensor:
+    products = (vectors[sources] * vectors[targets]).sum(dim=1)
+    return torch.stack([softplus(-products).sum(), softplus(products).sum()])

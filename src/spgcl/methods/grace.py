@@ -1,0 +1,110 @@
+"""GRACE: deep graph contrastive representation learning (Zhu et al., 2020)."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from spgcl.augment import drop_edges, mask_features
+from spgcl.encoders import Activation, Encoder
+from spgcl.graph import Graph
+from spgcl.methods.method import Method, Prepared
+from spgcl.methods.node_contrast import node_contrast, projection_head, require_shares
+from spgcl.tensors import GraphTensors
+
+
+class GRACE(Method):
+    """Two views by removed edges and masked features; a node is told from all others of both views.
+
+    Args:
+        num_features: Width of the graph's features.
+        hidden: Width of the encoder and of the embedding.
+        projection: Width inside the projection head (g).
+        activation: Activation of the encoder.
+        normalise_features: Divide feature rows by their L1 norm.
+        drop_edges_first: Share of edges removed in the first view (p_r).
+        drop_edges_second: The same in the second view.
+        mask_features_first: Share of feature columns set to zero in the first view (p_m).
+        mask_features_second: The same in the second view.
+        temperature: What similarities are divided by (tau).
+        steps: Updates of the weights.
+        learning_rate: Of Adam.
+        weight_decay: Of Adam, as a gradient of the squared weights.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        *,
+        hidden: int = 256,
+        projection: int = 256,
+        activation: Activation = "relu",
+        normalise_features: bool = True,
+        drop_edges_first: float = 0.1,
+        drop_edges_second: float = 0.4,
+        mask_features_first: float = 0.1,
+        mask_features_second: float = 0.0,
+        temperature: float = 0.7,
+        steps: int = 1000,
+        learning_rate: float = 1e-3,
+        weight_decay: float = 1e-5,
+    ) -> None:
+        super().__init__()
+        require_shares(
+            drop_edges_first=drop_edges_first,
+            drop_edges_second=drop_edges_second,
+            mask_features_first=mask_features_first,
+            mask_features_second=mask_features_second,
+        )
+        self.encoder = Encoder(
+            num_features,
+            kind="gcn",
+            layers=2,
+            hidden=hidden,
+            activation=activation,
+            dropout=0.0,
+            batch_norm="none",
+        )
+        self.head = projection_head(hidden, projection, nn.ELU())
+        self.normalise_features = normalise_features
+        self.rates = (
+            (drop_edges_first, mask_features_first),
+            (drop_edges_second, mask_features_second),
+        )
+        self.temperature = temperature
+        self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
+
+    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
+        """Normalise the adjacency and, if asked, the features."""
+        del supervision
+        return Prepared(GraphTensors.of(graph, device, normalise_features=self.normalise_features))
+
+    def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
+        """Algorithm 1 of the paper: two views, one encoder and head, the objective."""
+        del step
+        first, second = (
+            self.head(self.encoder(self._view(prepared.graph, *rates, generator), None, generator))
+            for rates in self.rates
+        )
+        return node_contrast(first, second, temperature=self.temperature)
+
+    def optimiser(self) -> torch.optim.Optimizer:
+        """Adam, as in the paper."""
+        return torch.optim.Adam(
+            self.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay, fused=True
+        )
+
+    def embed(self, prepared: Prepared) -> Tensor:
+        """Output of the encoder on the whole graph."""
+        return self.encoder.embed(prepared.graph)
+
+    @torch.no_grad()
+    def space(self, prepared: Prepared) -> Tensor:
+        """Output of the head, which the objective compares."""
+        projected: Tensor = self.head(self.embed(prepared))
+        return projected
+
+    def _view(
+        self, graph: GraphTensors, edge_rate: float, feature_rate: float, generator: torch.Generator
+    ) -> GraphTensors:
+        return mask_features(drop_edges(graph, edge_rate, generator), feature_rate, generator)

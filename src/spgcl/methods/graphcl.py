@@ -1,0 +1,119 @@
+"""GraphCL: graph contrastive learning with augmentations (You et al., NeurIPS 2020), node against node."""
+
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from spgcl.augment import add_edges, drop_edges, drop_features, keep_nodes, random_nodes, walked_nodes
+from spgcl.encoders import Activation, Encoder
+from spgcl.graph import Graph
+from spgcl.methods.method import Method, Prepared
+from spgcl.methods.node_contrast import node_contrast, projection_head, require_shares
+from spgcl.tensors import GraphTensors
+
+Augmentation = Literal["nodes", "edges", "attributes", "subgraph", "any"]
+KINDS: tuple[Augmentation, ...] = ("nodes", "edges", "attributes", "subgraph")
+
+
+class GraphCL(Method):
+    """Two views by two augmentations out of four; a node that is in both is told from all others.
+
+    Args:
+        num_features: Width of the graph's features.
+        first_view: What makes the first view: nodes dropped, edges perturbed, attributes masked, a subgraph
+            of random walks, or any of these, drawn anew at every step.
+        second_view: What makes the second view.
+        rate: Share of nodes, edges or attributes that an augmentation takes away.
+        hidden: Width of the encoder and of the embedding.
+        projection: Width inside the projection head (g).
+        activation: Activation of the encoder.
+        normalise_features: Divide feature rows by their L1 norm.
+        temperature: What similarities are divided by (tau).
+        steps: Updates of the weights.
+        learning_rate: Of Adam.
+        weight_decay: Of Adam, as a gradient of the squared weights.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        *,
+        first_view: Augmentation = "any",
+        second_view: Augmentation = "any",
+        rate: float = 0.2,
+        hidden: int = 512,
+        projection: int = 512,
+        activation: Activation = "prelu",
+        normalise_features: bool = True,
+        temperature: float = 0.2,
+        steps: int = 500,
+        learning_rate: float = 1e-3,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__()
+        require_shares(rate=rate)
+        self.encoder = Encoder(
+            num_features,
+            kind="gcn",
+            layers=2,
+            hidden=hidden,
+            activation=activation,
+            dropout=0.0,
+            batch_norm="none",
+        )
+        self.head = projection_head(hidden, projection, nn.ReLU())
+        self.views, self.rate = (first_view, second_view), rate
+        self.normalise_features = normalise_features
+        self.temperature = temperature
+        self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
+
+    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
+        """Normalise the adjacency and, if asked, the features."""
+        del supervision
+        return Prepared(GraphTensors.of(graph, device, normalise_features=self.normalise_features))
+
+    def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
+        """Two views, one encoder and head, the objective over the nodes that both views kept."""
+        del step
+        graph = prepared.graph
+        views = [view_of(graph, kind, self.rate, generator) for kind in self.views]
+        shared = (views[0][1] & views[1][1]).nonzero().reshape(-1)
+        if not len(shared):
+            # Two views of a tiny graph may share no node; then the dropped ones are compared, too.
+            shared = torch.arange(graph.num_nodes, device=graph.device)
+        first, second = (self.head(self.encoder(view, None, generator)[shared]) for view, _ in views)
+        return node_contrast(first, second, temperature=self.temperature)
+
+    def optimiser(self) -> torch.optim.Optimizer:
+        """Adam, as in the paper."""
+        return torch.optim.Adam(
+            self.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay, fused=True
+        )
+
+    def embed(self, prepared: Prepared) -> Tensor:
+        """Output of the encoder on the whole graph."""
+        return self.encoder.embed(prepared.graph)
+
+    @torch.no_grad()
+    def space(self, prepared: Prepared) -> Tensor:
+        """Output of the head, which the objective compares."""
+        projected: Tensor = self.head(self.embed(prepared))
+        return projected
+
+
+def view_of(
+    graph: GraphTensors, kind: Augmentation, rate: float, generator: torch.Generator
+) -> tuple[GraphTensors, Tensor]:
+    """A view by one augmentation, and the mask of the nodes that are in it."""
+    if kind == "any":
+        drawn = torch.randint(len(KINDS), (), generator=generator, device=graph.device)
+        return view_of(graph, KINDS[int(drawn)], rate, generator)
+    if kind in ("nodes", "subgraph"):
+        choose = random_nodes if kind == "nodes" else walked_nodes
+        kept = choose(graph, 1 - rate, generator)
+        return keep_nodes(graph, kept), kept
+    every = torch.ones(graph.num_nodes, dtype=torch.bool, device=graph.device)
+    if kind == "attributes":
+        return drop_features(graph, rate, generator), every
+    return add_edges(drop_edges(graph, rate / 2, generator), rate / 2, generator), every

@@ -1,0 +1,149 @@
+"""MVGRL: nodes of one view are matched with the summary of the other (Hassani and Khasahmadi, ICML 2020)."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from spgcl.augment import shuffle_nodes
+from spgcl.diffusion import EXACT_UP_TO, heat, personalised_pagerank
+from spgcl.encoders import Activation, Encoder
+from spgcl.graph import Graph
+from spgcl.methods.dgi import Bilinear, noise_contrastive, summarise
+from spgcl.methods.method import Method, Prepared
+from spgcl.tensors import DENSE_FROM, GraphTensors, SparseMatrix
+
+# Entries kept in a row where a graph is too large for all of them.
+KEPT_ABOVE = 64
+
+
+@dataclass(eq=False, kw_only=True)
+class TwoViews(Prepared):
+    """A graph and its diffusion.
+
+    Attributes:
+        diffused: The same nodes and features, with the diffusion in the place of the adjacency.
+    """
+
+    diffused: GraphTensors
+
+
+class MVGRL(Method):
+    """DGI across two views, the graph and its diffusion, with an encoder each.
+
+    Args:
+        num_features: Width of the graph's features.
+        layers: Convolutions in either encoder.
+        hidden: Width of the encoders and of the embedding.
+        activation: Activation of the encoders.
+        normalise_features: Divide feature rows by their L1 norm.
+        diffusion: Personalised PageRank (Eq. 3 of the paper) or the heat kernel (Eq. 2).
+        restart: Probability that a walk of personalised PageRank starts anew (alpha).
+        time: How long heat spreads (t).
+        keep: Largest entries kept in a row of the diffusion; 0 keeps all up to 5,000 nodes and 64 above.
+        steps: Updates of the weights.
+        learning_rate: Of AdamW.
+        weight_decay: Of AdamW.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        *,
+        layers: int = 2,
+        hidden: int = 512,
+        activation: Activation = "prelu",
+        normalise_features: bool = True,
+        diffusion: Literal["ppr", "heat"] = "ppr",
+        restart: float = 0.2,
+        time: float = 5.0,
+        keep: int = 0,
+        steps: int = 300,
+        learning_rate: float = 1e-3,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.encoder, self.diffused_encoder = (
+            Encoder(
+                num_features,
+                kind="gcn",
+                layers=layers,
+                hidden=hidden,
+                activation=activation,
+                dropout=0.0,
+                batch_norm="none",
+            )
+            for _ in range(2)
+        )
+        self.discriminator = Bilinear(hidden, hidden)
+        self.normalise_features = normalise_features
+        self.diffusion, self.restart, self.time, self.keep = diffusion, restart, time, keep
+        self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
+
+    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> TwoViews:
+        """Normalise the adjacency and, if asked, the features; compute the diffusion."""
+        del supervision
+        tensors = GraphTensors.of(graph, device, normalise_features=self.normalise_features)
+        keep = self.keep or (KEPT_ABOVE if graph.num_nodes > EXACT_UP_TO else 0)
+        if self.diffusion == "ppr":
+            matrix = personalised_pagerank(graph, restart=self.restart, keep=keep, device=device)
+        else:
+            matrix = heat(graph, time=self.time, keep=keep, device=device)
+        return TwoViews(tensors, diffused=GraphTensors(tensors.features, on_device(matrix, device)))
+
+    def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
+        """Score nodes of either view, real and shuffled alike in both, against the other view's summary."""
+        del step
+        assert isinstance(prepared, TwoViews)
+        shuffled = shuffle_nodes(prepared.graph, generator)
+        real = self.encoder(prepared.graph, None, generator)
+        fake = self.encoder(shuffled, None, generator)
+        diffused_real = self.diffused_encoder(prepared.diffused, None, generator)
+        diffused_fake = self.diffused_encoder(
+            replace(prepared.diffused, features=shuffled.features), None, generator
+        )
+        summary, diffused_summary = summarise(real), summarise(diffused_real)
+        score = self.discriminator.against
+        return noise_contrastive(
+            torch.cat([score(diffused_real, summary), score(real, diffused_summary)]),
+            torch.cat([score(diffused_fake, summary), score(fake, diffused_summary)]),
+        )
+
+    def embed(self, prepared: Prepared) -> Tensor:
+        """The sum of both encoders' outputs."""
+        assert isinstance(prepared, TwoViews)
+        return self.encoder.embed(prepared.graph) + self.diffused_encoder.embed(prepared.diffused)
+
+
+class FullMatrix(SparseMatrix):
+    """Compressed rows that leave no zero out: their values are the dense matrix, and products are dense."""
+
+    @classmethod
+    def of(cls, matrix: sparse.csr_array, device: torch.device, *, symmetric: bool = False) -> "FullMatrix":
+        """Copy a SciPy matrix to a device, zeros included."""
+        height, width = matrix.shape
+        return cls(
+            rows=torch.arange(0, height * width + 1, width, dtype=torch.int32, device=device),
+            columns=torch.arange(width, dtype=torch.int32, device=device).repeat(height),
+            values=torch.as_tensor(matrix.toarray().reshape(-1), device=device),
+            num_columns=width,
+            symmetric=symmetric,
+        )
+
+    def dense(self) -> Tensor:
+        """The matrix, not copied."""
+        return self.values.view(self.num_rows, self.num_columns)
+
+    def __matmul__(self, dense: Tensor) -> Tensor:
+        return self.dense().to(dense.dtype) @ dense
+
+
+def on_device(matrix: sparse.csr_array, device: torch.device) -> SparseMatrix:
+    """A diffusion on a device, in the form whose products are the faster ones."""
+    num_nodes = matrix.shape[0]
+    density = matrix.nnz / num_nodes**2
+    if num_nodes <= EXACT_UP_TO and density >= DENSE_FROM.get(device.type, DENSE_FROM["cuda"]):
+        return FullMatrix.of(matrix, device)
+    return SparseMatrix.of(matrix, device)

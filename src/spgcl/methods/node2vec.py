@@ -1,0 +1,98 @@
+"""node2vec: walks that stay near or move away, read as sentences (Grover and Leskovec, KDD 2016)."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from spgcl.errors import InputError
+from spgcl.graph import Graph
+from spgcl.methods.method import Method, Prepared
+from spgcl.methods.skipgram import SkipGram
+from spgcl.walks import WalkGraph, random_walks
+
+
+class Node2Vec(Method):
+    """Nodes that biased random walks meet near each other get similar vectors; features are not looked at.
+
+    Args:
+        num_features: Width of the graph's features; not looked at.
+        hidden: Width of the embedding (d).
+        walks: Walks from every node (r).
+        walk_length: Nodes of a walk (l).
+        window: Largest distance in a walk of two nodes that attract (k).
+        p: Return parameter; below 1 a walk tends to go back to where it was.
+        q: In-out parameter; below 1 a walk tends to move away from where it was.
+        negatives: Noise nodes a pair.
+        steps: Updates that the walks are dealt out to.
+        learning_rate: Of Adam; falls on a line to 0.
+        weight_decay: Of AdamW.
+    """
+
+    inductive = False
+
+    def __init__(
+        self,
+        num_features: int,
+        *,
+        hidden: int = 128,
+        walks: int = 10,
+        walk_length: int = 80,
+        window: int = 10,
+        p: float = 1.0,
+        q: float = 1.0,
+        negatives: int = 5,
+        steps: int = 1000,
+        learning_rate: float = 0.01,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__()
+        del num_features
+        if not (p > 0 and q > 0):
+            raise InputError(f"p is {p} and q is {q}; both must be above 0")
+        self.p, self.q = p, q
+        self.skip_gram = SkipGram(
+            hidden=hidden,
+            walks=walks,
+            walk_length=walk_length,
+            window=window,
+            negatives=negatives,
+            steps=steps,
+        )
+        self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
+
+    def allocate(self, num_nodes: int) -> None:
+        """Two vectors a node."""
+        self.skip_gram.allocate(num_nodes)
+
+    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
+        """Copy the edges and sum up the noise distribution."""
+        del supervision
+        return self.skip_gram.prepare(graph, device)
+
+    def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
+        """Skip-gram over this step's walks (Eq. 2 with negative sampling; Algorithm 1)."""
+        return self.skip_gram.loss(prepared, step, generator, self._walk)
+
+    def optimiser(self) -> torch.optim.Optimizer:
+        """Adam over both tables."""
+        return self.skip_gram.optimiser(self.learning_rate, self.weight_decay)
+
+    def after_step(self, step: int) -> None:
+        """Lower the learning rate."""
+        self.skip_gram.slow_down(step)
+
+    def embed(self, prepared: Prepared) -> Tensor:
+        """The vectors of the nodes as centres (f)."""
+        del prepared
+        return self.skip_gram.vectors()
+
+    def _walk(self, graph: WalkGraph, starts: Tensor, generator: torch.Generator) -> Tensor:
+        return random_walks(
+            graph,
+            starts,
+            self.skip_gram.walk_length,
+            generator,
+            return_parameter=self.p,
+            in_out_parameter=self.q,
+        )

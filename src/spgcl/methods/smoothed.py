@@ -1,0 +1,64 @@
+"""Features averaged over neighbourhoods, without a network (Wu et al., ICML 2019, without the classifier)."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from spgcl.errors import InputError
+from spgcl.graph import Graph
+from spgcl.methods.method import Method, Prepared
+from spgcl.tensors import GraphTensors, SparseMatrix
+
+MOST_BYTES = 8 * 2**30
+
+
+class Smoothed(Method):
+    """Features after k hops of the normalised adjacency, or those of all hops side by side.
+
+    Args:
+        num_features: Width of the graph's features.
+        hops: Propagations (K).
+        joined: Whether X, SX ... S^K X stand side by side, instead of S^K X alone.
+    """
+
+    def __init__(self, num_features: int, *, hops: int = 2, joined: bool = False) -> None:
+        super().__init__()
+        del num_features
+        self.hops, self.joined = hops, joined
+
+    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
+        """Normalise the adjacency, if the result has room."""
+        del supervision
+        require_room(graph.num_nodes, graph.num_features * self._blocks)
+        return Prepared(GraphTensors.of(graph, device))
+
+    @torch.no_grad()
+    def embed(self, prepared: Prepared) -> Tensor:
+        """The blocks, each with rows of length 1."""
+        graph = prepared.graph
+        current = graph.features.dense() if isinstance(graph.features, SparseMatrix) else graph.features
+        width = current.shape[1]
+        result = current.new_empty(graph.num_nodes, width * self._blocks)
+        for hop in range(self.hops + 1):
+            if hop:
+                current = graph.adjacency @ current
+            if self.joined or hop == self.hops:
+                start = hop * width if self.joined else 0
+                normalize(current, dim=1, out=result[:, start : start + width])
+        return result
+
+    @property
+    def _blocks(self) -> int:
+        return self.hops + 1 if self.joined else 1
+
+
+def require_room(num_nodes: int, width: int) -> None:
+    """Refuse dense embeddings above 8 GiB, with the bytes they would need."""
+    needed = num_nodes * width * 4
+    if needed > MOST_BYTES:
+        raise InputError(
+            f"embeddings of {num_nodes:,} nodes, {width:,} wide, need {needed:,} bytes, above the "
+            f"{MOST_BYTES:,} allowed; choose a method with a width of its own, or narrower features"
+        )

@@ -1,0 +1,56 @@
+"""An encoder with random weights: how much of a score the architecture explains."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from spgcl.encoders import Activation, Encoder, EncoderKind
+from spgcl.graph import Graph
+from spgcl.methods.method import Method, Prepared
+from spgcl.tensors import GraphTensors
+
+
+class Untrained(Method):
+    """The encoder that SP-GCL trains, with the weights it starts from.
+
+    Args:
+        num_features: Width of the graph's features.
+        encoder: Graph convolution.
+        layers: Convolutions in the encoder.
+        hidden: Width of the encoder and the embedding.
+        activation: Activation of the encoder.
+        normalise_features: Divide feature rows by their L1 norm.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        *,
+        encoder: EncoderKind = "gcn",
+        layers: int = 2,
+        hidden: int = 1024,
+        activation: Activation = "prelu",
+        normalise_features: bool = True,
+    ) -> None:
+        super().__init__()
+        # Dropout and batch norm do nothing before training.
+        self.encoder = Encoder(
+            num_features,
+            kind=encoder,
+            layers=layers,
+            hidden=hidden,
+            activation=activation,
+            dropout=0.0,
+            batch_norm="none",
+        )
+        self.normalise_features = normalise_features
+
+    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
+        """Normalise the adjacency and, if asked, the features."""
+        del supervision
+        return Prepared(GraphTensors.of(graph, device, normalise_features=self.normalise_features))
+
+    def embed(self, prepared: Prepared) -> Tensor:
+        """The output of the encoder."""
+        return self.encoder.embed(prepared.graph)

@@ -1,0 +1,129 @@
+"""Options of `spgcl fit` that change what a run holds: retrainings, held-out edges, health curves."""
+
+import json
+
+import numpy as np
+import pytest
+
+from spgcl.cli import run
+
+SETTINGS = ("hidden=8", "pool_size=64", "seeds=16", "hops=1")
+QUICK = [*("--threads", "1", "--json"), *(part for setting in SETTINGS for part in ("--set", setting))]
+
+
+def answer(capsys, *arguments: object):
+    code = run([*map(str, arguments)])
+    captured = capsys.readouterr()
+    assert code == 0, captured.err
+    return json.loads(captured.out)
+
+
+def refusal(capsys, *arguments: object) -> str:
+    assert run([*map(str, arguments)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and captured.err.count("\n") == 1
+    return captured.err
+
+
+def record_of(folder) -> dict:
+    return json.loads((folder / "run.json").read_text())
+
+
+def test_retrainings_are_runs_of_their_own_and_the_deviation_is_over_them(tmp_path, capsys):
+    out = tmp_path / "runs"
+    several = answer(
+        capsys, "fit", "--out", out, "--seeds", 3, "--seed", 4, "--steps", 5, "--hold-out-edges", 0.1, *QUICK
+    )
+    assert several["run"] == str(out)
+    assert [one["run"] for one in several["runs"]] == [str(out / f"seed-{seed}") for seed in (4, 5, 6)]
+    embeddings = [(out / f"seed-{seed}" / "embeddings.parquet").read_bytes() for seed in (4, 5, 6)]
+    assert len(set(embeddings)) == 3
+    alone = tmp_path / "alone"
+    answer(capsys, "fit", "--out", alone, "--seed", 5, "--steps", 5, "--hold-out-edges", 0.1, *QUICK)
+    assert (alone / "embeddings.parquet").read_bytes() == embeddings[1]
+
+    scores = answer(capsys, "eval", out, "--threads", 1, "--json")
+    means = [one["mean"] for one in scores["retrainings"]]
+    assert scores["std_over"] == "retrainings" and len(means) == 3
+    assert scores["mean"] == pytest.approx(np.mean(means)) and scores["std"] == pytest.approx(np.std(means))
+    areas = [one["link_prediction"]["auc"] for one in scores["retrainings"]]
+    assert scores["link_prediction"]["auc"] == pytest.approx(np.mean(areas))
+    assert json.loads((out / "eval.json").read_text()) == scores
+    assert json.loads((out / "seed-5" / "eval.json").read_text()) == scores["retrainings"][1]
+
+    assert run(["eval", str(out), "--threads", "1"]) == 0
+    assert "3 retrainings" in capsys.readouterr().out
+
+    answer(capsys, "fit", "--out", out / "seed-6", "--overwrite", "--steps", 4, "--seed", 6, *QUICK)
+    message = refusal(capsys, "eval", out)
+    assert f"{out / 'seed-6'} was run with other settings than {out / 'seed-4'}" in message
+
+
+def test_all_folders_of_retrainings_are_looked_at_before_the_first_training(tmp_path, capsys):
+    out = tmp_path / "runs"
+    answer(capsys, "fit", "--out", out / "seed-1", "--steps", 2, "--seed", 1, *QUICK)
+    message = refusal(capsys, "fit", "--out", out, "--seeds", 2, "--steps", 2, *QUICK)
+    assert f"{out / 'seed-1'} holds a run already" in message
+    assert [path.name for path in out.iterdir()] == ["seed-1"]
+    resumed = answer(capsys, "fit", "--out", out, "--seeds", 2, "--steps", 2, "--resume", *QUICK)
+    assert [one["steps"] for one in resumed["runs"]] == [2, 2]
+    message = refusal(capsys, "fit", "--out", out / "seed-1", "--seeds", 2, *QUICK)
+    assert "holds a single run; choose another --out for 2 retrainings" in message
+
+
+def test_held_out_edges_are_scored_and_only_where_there_are_any(tmp_path, capsys):
+    out, whole = tmp_path / "held", tmp_path / "whole"
+    answer(capsys, "fit", "--out", out, "--steps", 5, "--hold-out-edges", 0.1, *QUICK)
+    answer(capsys, "fit", "--out", whole, "--steps", 5, *QUICK)
+    held, full = record_of(out), record_of(whole)
+    assert held["hold_out_edges"] == 0.1 and full["hold_out_edges"] == 0
+    with np.load(out / "held_out_edges.npz") as pairs:
+        count = len(pairs["positive"])
+        assert count == len(pairs["negative"]) == round(0.1 * full["graph"]["num_edges"])
+    assert held["graph"]["num_edges"] == full["graph"]["num_edges"] - count
+    assert not (whole / "held_out_edges.npz").exists()
+    scores = answer(capsys, "eval", out, "--threads", 1, "--json")
+    assert scores["link_prediction"].keys() == {"auc", "average_precision"}
+    assert all(0 < value < 100 for value in scores["link_prediction"].values())
+    assert "link_prediction" not in answer(capsys, "eval", whole, "--threads", 1, "--json")
+    # Overwritten without held-out edges, the run has none.
+    answer(capsys, "fit", "--out", out, "--steps", 5, "--overwrite", *QUICK)
+    assert not (out / "held_out_edges.npz").exists()
+
+
+@pytest.mark.parametrize("share", ["1", "-0.1", "nan", "2"])
+def test_a_share_of_edges_that_is_none_is_refused(tmp_path, capsys, share):
+    message = refusal(capsys, "fit", "--out", tmp_path / "run", "--hold-out-edges", share, *QUICK)
+    assert "must lie between 0 and 1" in message and share.removesuffix(".0") in message
+    assert not (tmp_path / "run").exists()
+
+
+def test_health_curves_are_recorded_and_change_nothing(tmp_path, capsys):
+    labels = tmp_path / "labels.csv"
+    labels.write_text("node,label\n" + "".join(f"{node},{node % 3}\n" for node in range(1500)))
+    out, plain = tmp_path / "observed", tmp_path / "plain"
+    answer(capsys, "fit", "--out", out, "--steps", 12, "--observe", 5, "--labels", labels, *QUICK)
+    answer(capsys, "fit", "--out", plain, "--steps", 12, *QUICK)
+    curves = record_of(out)["history"]["observations"]
+    assert [point["step"] for point in curves] == [0, 5, 10, 12]
+    expected = {"step", "weight_norm_1", "weight_norm_2", "class_centre_distance", "transformed_homophily"}
+    selected = {"node_cover_ratio", "overlapped_selection_ratio"}
+    assert curves[0].keys() == expected
+    assert all(point.keys() == expected | selected for point in curves[1:])
+    covered = [point["node_cover_ratio"] for point in curves[1:]]
+    assert 0 < covered[0] < covered[1] < covered[2] <= 1
+    assert curves[0]["weight_norm_1"] != curves[-1]["weight_norm_1"]
+    # Labels that mean nothing: a third of the nearest nodes share them by chance.
+    assert all(0.2 < point["transformed_homophily"] < 0.45 for point in curves)
+    assert record_of(plain)["history"]["observations"] == []
+    assert (out / "embeddings.parquet").read_bytes() == (plain / "embeddings.parquet").read_bytes()
+    assert record_of(out)["graph"]["labels"] == str(labels)
+    assert len(answer(capsys, "eval", out, "--threads", 1, "--json")["splits"]) == 10
+
+
+def test_settings_come_from_set_and_steps_and_else_from_the_defaults(tmp_path, capsys):
+    given = ["--set", "dropout=0.25", "--set", "own_positive=yes", "--steps", 3]
+    answer(capsys, "fit", "--out", tmp_path / "run", *given, *QUICK)
+    settings = record_of(tmp_path / "run")["settings"]
+    assert (settings["dropout"], settings["own_positive"], settings["steps"]) == (0.25, True, 3)
+    assert settings["negatives"] == 100

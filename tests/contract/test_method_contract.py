@@ -1,0 +1,199 @@
+"""What every method in METHODS keeps to, those that will be added included."""
+
+import warnings
+from dataclasses import fields
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+
+from spgcl.datasets import load
+from spgcl.graph import Graph
+from spgcl.methods import METHODS, create, parameters
+from spgcl.runs import describe_source
+from spgcl.storage import Run, load_method, save_method
+from spgcl.training import train
+
+# Importing PyTorch Geometric runs torch.jit.script once, which torch calls deprecated.
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    import torch_geometric  # noqa: F401
+
+CPU = torch.device("cpu")
+SELF_SUPERVISED = [name for name, method in METHODS.items() if not method.supervised]
+INDUCTIVE = [name for name in SELF_SUPERVISED if METHODS[name].inductive]
+
+# Sizes for a graph of sixty nodes; a method takes those it has. A learning rate this high makes small
+# differences visible in a few steps.
+TINY = {
+    "hidden": 8,
+    "steps": 4,
+    "learning_rate": 0.05,
+    "seeds": 8,
+    "hops": 1,
+    "pool_size": 20,
+    "positives": 3,
+    "negatives": 4,
+    "dropout": 0.3,
+}
+# What a parameter needs to be switched on, where it would be idle at these sizes.
+CONTEXT: dict[tuple[str, str], dict[str, object]] = {
+    ("spgcl", "batch_norm_rows"): {"batch_norm": "plain"},
+    ("spgcl", "head_input"): {"activation": "prelu"},
+    ("spgcl", "hops"): {"pool_size": 0},
+    ("spgcl", "pool"): {"pool_size": 0},
+}
+
+
+def tiny(name, **changes):
+    known = parameters(METHODS[name])
+    return {key: value for key, value in TINY.items() if key in known} | changes
+
+
+@cache
+def small_graph():
+    """Sixty nodes with features of uneven size, the last one isolated."""
+    generator = np.random.default_rng(0)
+    sources, targets = generator.integers(0, 59, (2, 130))
+    features = generator.normal(size=(60, 6)) * generator.uniform(0.2, 5, (60, 1))
+    return Graph.from_edges(sources, targets, features.astype(np.float32))
+
+
+def trained(name, graph=None, *, seed=0, **changes):
+    graph = small_graph() if graph is None else graph
+    method = create(name, graph.num_features, seed=seed, settings=tiny(name, **changes))
+    prepared = method.prepare(graph, CPU)
+    history = train(method, prepared, seed=seed)
+    return method, history, method.embed(prepared)
+
+
+def outcome(name, *, seed=0, **changes):
+    """Everything a user sees of a training, as bytes."""
+    _, history, embeddings = trained(name, seed=seed, **changes)
+    return np.array(history.losses).tobytes(), embeddings.numpy().tobytes()
+
+
+@pytest.mark.parametrize("name", SELF_SUPERVISED)
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(name):
+    first = outcome(name, seed=3)
+    # What others draw from torch's own generator makes no difference.
+    torch.rand(5)
+    assert outcome(name, seed=3) == first
+    losses, embeddings = outcome(name, seed=4)
+    assert embeddings != first[1]
+    assert losses != first[0] or not losses
+
+
+@pytest.mark.parametrize("name", SELF_SUPERVISED)
+def test_embeddings_are_finite_float32_rows_for_every_node(name):
+    _, history, embeddings = trained(name)
+    assert embeddings.dtype == torch.float32 and not embeddings.requires_grad
+    assert embeddings.ndim == 2 and len(embeddings) == 60 and embeddings.isfinite().all()
+    # The isolated node is told apart from nothing by its own features.
+    assert embeddings[-1].abs().max() > 0
+    assert np.isfinite(history.losses).all()
+
+
+@pytest.mark.parametrize("name", SELF_SUPERVISED)
+def test_the_loss_is_finite_and_falls(name):
+    graph = load("csbm-homophilic").graph
+    known = parameters(METHODS[name])
+    wanted = {"hidden": 16, "steps": 40, "learning_rate": 0.01, "seeds": 64, "pool_size": 256}
+    settings = {key: value for key, value in wanted.items() if key in known}
+    method = create(name, graph.num_features, seed=0, settings=settings)
+    losses = train(method, method.prepare(graph, CPU), seed=0).losses
+    if not losses:
+        pytest.skip(f"{name} trains nothing")
+    assert np.isfinite(losses).all()
+    first, last = np.array(losses[:5]), np.array(losses[-5:])
+    assert last.max() < first.mean()
+
+
+@pytest.mark.parametrize("name", INDUCTIVE)
+def test_permuting_the_nodes_permutes_the_embeddings(name):
+    graph = small_graph()
+    method, _, embeddings = trained(name)
+    order = np.random.default_rng(1).permutation(graph.num_nodes)
+    place = np.argsort(order)
+    sources = np.repeat(np.arange(graph.num_nodes), graph.degrees)
+    permuted = Graph.from_edges(place[sources], place[graph.columns], graph.features[order])
+    again = method.embed(method.prepare(permuted, CPU))
+    torch.testing.assert_close(again, embeddings[order], rtol=1e-5, atol=1e-6)
+    assert not torch.allclose(again, embeddings)
+
+
+@pytest.mark.parametrize("name", INDUCTIVE)
+def test_a_saved_method_gives_the_same_bytes_when_loaded(name, tmp_path):
+    graph = small_graph()
+    method, _, embeddings = trained(name)
+    described = describe_source("small.csv", {}, None, graph)
+    run = Run("small", name, None, tiny(name), 0, described, "cpu", 1)
+    save_method(tmp_path, method, run)
+    loaded = load_method(tmp_path)
+    assert type(loaded) is METHODS[name]
+    assert loaded.embed(loaded.prepare(graph, CPU)).numpy().tobytes() == embeddings.numpy().tobytes()
+    assert {key: value.tolist() for key, value in loaded.state_dict().items()} == {
+        key: value.tolist() for key, value in method.state_dict().items()
+    }
+
+
+@pytest.mark.parametrize("name", SELF_SUPERVISED)
+def test_looking_does_not_change_the_training(name):
+    graph = small_graph()
+    plain = outcome(name)
+    method = create(name, graph.num_features, seed=0, settings=tiny(name))
+    prepared = method.prepare(graph, CPU)
+    seen = []
+
+    def look(method, prepared):
+        method.embed(prepared), method.space(prepared)
+        seen.append(method.observe(prepared))
+        return seen[-1]
+
+    history = train(method, prepared, seed=0, observe=look, observe_every=1)
+    assert (np.array(history.losses).tobytes(), method.embed(prepared).numpy().tobytes()) == plain
+    assert all(np.isfinite(number) for numbers in seen for number in numbers.values())
+
+
+def other_values(parameter, value):
+    """Values that differ from `value`: all other choices, the other truth, or another number."""
+    if parameter.choices:
+        return [choice for choice in parameter.choices if choice != value]
+    if parameter.type is bool:
+        return [not value]
+    if parameter.type is int:
+        return [value + 1]
+    if parameter.type is float:
+        # A share stays below one; a zero has to become something.
+        return [value / 2 if value else 0.1]
+    raise AssertionError(f"no rule how to change {parameter}")
+
+
+CHANGES = [
+    pytest.param(name, parameter.name, other, id=f"{name}-{parameter.name}-{other}")
+    for name in SELF_SUPERVISED
+    for parameter in parameters(METHODS[name]).values()
+    for other in other_values(
+        parameter,
+        {**tiny(name), **CONTEXT.get((name, parameter.name), {})}.get(parameter.name, parameter.default),
+    )
+]
+
+
+@pytest.mark.parametrize(("name", "parameter", "other"), CHANGES)
+def test_every_hyper_parameter_has_an_effect(name, parameter, other):
+    context = CONTEXT.get((name, parameter), {})
+    assert outcome(name, **{**context, parameter: other}) != outcome(name, **context)
+
+
+def test_methods_never_see_labels():
+    assert {field.name for field in fields(Graph)} == {
+        "rows",
+        "columns",
+        "features",
+        "node_ids",
+        "weights",
+        "directed",
+        "notes",
+    }

@@ -1,0 +1,305 @@
+"""Whatever is wrong: exit code 2, one line that names the value and the way out, nothing half-written."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from spgcl.cli import run
+
+SPGCL = str(Path(sys.executable).with_name("spgcl"))
+SETTINGS = ("hidden=8", "pool_size=32", "seeds=8", "hops=1", "negatives=10")
+QUICK = [*("--threads", "1"), *(part for name in SETTINGS for part in ("--set", name))]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("trained") / "run"
+    assert run(["fit", "--out", str(out), "--steps", "3", *QUICK]) == 0
+    return out
+
+
+@pytest.fixture
+def earlier(trained, tmp_path) -> Path:
+    """A run of one's own that nothing below may harm."""
+    return shutil.copytree(trained, tmp_path / "earlier")
+
+
+@pytest.fixture
+def files(tmp_path) -> Path:
+    """A ring of 40 nodes with 2 features, and labels that are right or wrong in some way."""
+    lines = {
+        "edges": ["source,target", *(f"{node},{(node + 1) % 40}" for node in range(40))],
+        "features": ["id,a,b", *(f"{node},{node % 2},{node / 40}" for node in range(40))],
+        "some": ["id,label", *(f"{node},{node % 2}" for node in range(39))],
+        "one": ["id,label", *(f"{node},same" for node in range(40))],
+        "foreign": ["id,label", *(f"{node},{node % 2}" for node in range(41))],
+        "rare": ["id,label", *(f"{node},{node // 2}" for node in range(40))],
+    }
+    for name, rows in lines.items():
+        (tmp_path / f"{name}.csv").write_text("\n".join(rows) + "\n")
+    return tmp_path
+
+
+def snapshot(folder: Path) -> dict[str, tuple[int, bytes]]:
+    return {
+        str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.read_bytes())
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def refusal(capsys, *arguments: object, code: int = 2) -> str:
+    """The one line that a command ends with."""
+    capsys.readouterr()
+    found = run([*map(str, arguments)])
+    captured = capsys.readouterr()
+    assert found == code, captured
+    assert captured.out == ""
+    errors = [line for line in captured.err.splitlines() if not line.startswith("note: ")]
+    assert len(errors) == 1 and errors[0].startswith("spgcl: ")
+    return errors[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["--method", "spgc"], ["unknown method 'spgc'", "did you mean 'spgcl'"]),
+        (["--preset", "publised"], ["unknown preset 'publised'", "did you mean 'published'"]),
+        (["--preset", "published"], ["no setting for 'csbm-heterophilic'", "leave --preset out"]),
+        (["--set", "hiden=8"], ["unknown parameter 'hiden'", "did you mean 'hidden'"]),
+        (["--set", "encoder=gnc"], ["unknown value of encoder 'gnc'", "or 'gcn'?"]),
+        (["--set", "hidden"], ["--set 'hidden' is not name=value", "for example"]),
+        (["--set", "hidden=wide"], ["hidden is 'wide'", "whole number"]),
+        (["--set", "hidden=8.5"], ["hidden is '8.5'", "whole number"]),
+        (["--set", "own_positive=perhaps"], ["own_positive is 'perhaps'", "true or false"]),
+        (["--steps", "0"], ["steps is 0", "above 0"]),
+        (["--steps", "-3"], ["steps is -3", "above 0"]),
+        (["--set", "negative_weight=-1"], ["negative_weight is -1", "0 or more"]),
+        (["--set", "learning_rate=0"], ["learning_rate is 0", "above 0"]),
+        (["--set", "dropout=1"], ["dropout is 1", "below 1"]),
+        (["--set", "layers=9"], ["layers is 9", "1 to 3"]),
+        (["--set", "positives=33"], ["positives is 33", "32 entries (pool_size)"]),
+        (
+            ["--set", "pool_size=0", "--set", "seeds=1", "--set", "hops=0", "--set", "pool=set"],
+            ["positives is 5, but this pool has 1 nodes", "lower positives, or raise seeds or hops"],
+        ),
+        (["--seed", "-1"], ["--seed"]),
+        (["--seed", str(2**70)], ["--seed"]),
+        (["--seeds", "0"], ["--seeds"]),
+        (["--format", "xlsx"], ["'xlsx'", "parquet"]),
+        (["--set", "hidden=1000000000000"], ["out of memory", "lower hidden, pool_size or seeds"]),
+        (["--set", "hidden=4611686018427387904"], ["out of memory", "lower hidden"]),
+        (["--resume", "--overwrite"], ["--resume and --overwrite", "choose one"]),
+        (["--device", "tpu"], ["tpu", "cuda"]),
+        (["--nonsense"], ["--nonsense", "spgcl fit --help"]),
+    ],
+)
+@pytest.mark.parametrize("place", ["new", "overwritten"])
+def test_settings_that_cannot_be(tmp_path, earlier, capsys, arguments, parts, place):
+    out = tmp_path / "new" if place == "new" else earlier
+    before = snapshot(tmp_path)
+    more = ["--overwrite"] if place == "overwritten" and "--resume" not in arguments else []
+    line = refusal(capsys, "fit", "--out", out, *QUICK, *more, *arguments)
+    for part in parts:
+        assert part in line
+    assert snapshot(tmp_path) == before and not (tmp_path / "new").exists()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device here")
+def test_cuda_that_is_not_there(earlier, tmp_path, capsys):
+    before = snapshot(tmp_path)
+    expected = "device 'cuda' was asked for, but there is none here; use --device cpu or auto"
+    assert expected in refusal(capsys, "fit", "--out", earlier, "--overwrite", "--device", "cuda")
+    assert expected in refusal(capsys, "eval", earlier, "--device", "cuda")
+    assert snapshot(tmp_path) == before
+
+
+def test_places_that_cannot_hold_a_run(earlier, tmp_path, capsys):
+    file, folder = tmp_path / "file", tmp_path / "folder"
+    file.write_text("mine")
+    folder.mkdir()
+    (folder / "mine.txt").write_text("mine")
+    before = snapshot(tmp_path)
+    for out, parts in (
+        (earlier, ["holds a run already", "--resume", "--overwrite"]),
+        (file, ["is a file", "choose another --out"]),
+        (file / "below", [f"as {file} is a file", "choose another --out"]),
+        (folder, ["exists and is not a run", "choose another --out"]),
+    ):
+        for option in ([], ["--overwrite"], ["--resume"]):
+            if out == earlier and option:
+                continue
+            line = refusal(capsys, "fit", "--out", out, *option, *QUICK)
+            assert str(out) in line and all(part in line for part in parts)
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only for root")
+def test_a_folder_without_permission_to_write(tmp_path, capsys):
+    tmp_path.chmod(0o500)
+    line = refusal(capsys, "fit", "--out", tmp_path / "run", *QUICK)
+    tmp_path.chmod(0o700)
+    assert f"{tmp_path / 'run'} cannot be written, as {tmp_path} is read-only; choose another --out" in line
+
+
+def test_a_loss_that_explodes_leaves_the_last_good_checkpoint(tmp_path, earlier, capsys):
+    before = snapshot(earlier)
+    exploding = ["--set", "learning_rate=1e38", "--set", "batch_norm=none", *QUICK]
+    line = refusal(capsys, "fit", "--out", earlier, "--overwrite", *exploding)
+    assert "the loss became nan at step" in line and "lower learning_rate (now 1e+38)" in line
+    assert snapshot(earlier) == before
+    # A step small enough for a while: overflow comes after the first checkpoint.
+    out = tmp_path / "out"
+    growing = ["--set", "learning_rate=1e9", "--set", "batch_norm=none", "--set", "weight_decay=1", *QUICK]
+    line = refusal(capsys, "fit", "--out", out, "--checkpoint-every", "0", "--steps", "50", *growing)
+    assert "lower learning_rate (now 1e+09)" in line
+    assert sorted(path.name for path in out.iterdir()) == ["checkpoint.safetensors", "run.json"]
+    line = refusal(capsys, "eval", out)
+    assert "has no embeddings yet" in line and "spgcl fit --resume" in line
+    assert "has no embeddings yet" in refusal(capsys, "similar", out, "0")
+    assert "model.safetensors is missing" in refusal(
+        capsys, "embed", out, "csbm-heterophilic", "--out", tmp_path / "e.csv"
+    )
+
+
+def test_graphs_and_labels_that_do_not_fit(files, earlier, capsys):
+    graph = [files / "edges.csv", "--features", files / "features.csv"]
+    out = files / "run"
+    assert run([*map(str, ["fit", *graph, "--out", out, "--steps", "2", *QUICK])]) == 0
+    before = snapshot(files)
+    for name, parts in (
+        ("some", ["some.csv", "no label for node 39 (1 missing)", "label every node"]),
+        ("one", ["one.csv", "all nodes have the label 'same'", "two classes"]),
+        ("foreign", ["foreign.csv, row 42", "node 40 is not in the graph", "drop the row"]),
+        ("rare", ["40 labelled nodes are too few for 10/10/80 splits", "split 0 has an empty train part"]),
+        ("absent", ["absent.csv"]),
+    ):
+        line = refusal(capsys, "eval", out, "--labels", files / f"{name}.csv")
+        assert all(part in line for part in parts), line
+    assert "give them by --labels FILE" in refusal(capsys, "eval", out)
+    line = refusal(capsys, "embed", earlier, *graph, "--out", files / "other.parquet")
+    assert f"has 2 features, but {earlier} was trained on 64" in line
+    line = refusal(capsys, "embed", out, *graph, "--out", files / "other.xlsx")
+    assert "'.xlsx'" in line and ".parquet, .npy or .csv" in line
+    line = refusal(capsys, "fit", files / "edges.csv", "--out", files / "no", *QUICK)
+    assert "no features" in line and "--structural degree|spectral" in line
+    line = refusal(capsys, "fit", *graph, "--preset", "paper", "--out", files / "no", *QUICK)
+    assert "has no setting for 'edges'" in line and "leave --preset out" in line
+    assert "no node '40'" in refusal(capsys, "similar", out, "40")
+    assert snapshot(files) == before
+
+
+def test_nodes_that_changed_since_the_run(files, capsys):
+    graph = [files / "edges.csv", "--features", files / "features.csv"]
+    assert run([*map(str, ["fit", *graph, "--out", files / "run", "--steps", "2", *QUICK])]) == 0
+    with (files / "features.csv").open("a") as file:
+        file.write("40,1,1\n")
+    line = refusal(capsys, "eval", files / "run", "--labels", files / "foreign.csv")
+    assert f"the nodes of {files / 'edges.csv'} are not those of {files / 'run'}; fit it again" in line
+
+
+def test_data_sets_by_a_wrong_name_or_not_on_disk(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("SPGCL_DATA", str(tmp_path / "data"))
+    line = refusal(capsys, "fit", "corra", "--out", tmp_path / "run")
+    assert "unknown data set 'corra'; did you mean 'cora'" in line
+    line = refusal(capsys, "fit", "cora", "--preset", "published", "--out", tmp_path / "run")
+    assert "run `spgcl datasets fetch cora`" in line
+    line = refusal(capsys, "fit", "./absent.csv", "--out", tmp_path / "run")
+    assert "absent.csv: no such file; check the path" in line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_folders_that_are_no_runs(tmp_path, capsys):
+    for command in (["eval"], ["similar", "0"], ["embed", "csbm-homophilic", "--out", tmp_path / "e.csv"]):
+        for folder in (tmp_path, tmp_path / "absent"):
+            line = refusal(capsys, command[0], folder, *command[1:])
+            assert f"{folder} is not a run: it has no run.json (spgcl fit writes one)" in line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_damaged_files_of_a_run(earlier, tmp_path, capsys):
+    file = tmp_path / "e.csv"
+    embed = ["embed", earlier, "csbm-heterophilic", "--out", file]
+    model = earlier / "model.safetensors"
+    content = model.read_bytes()
+    for damaged in (content[:100], content[:-8], b"", b"not tensors at all"):
+        model.write_bytes(damaged)
+        line = refusal(capsys, *embed)
+        assert f"{model} is damaged" in line and "--overwrite" in line
+    from safetensors.numpy import save_file
+
+    save_file({"weight": np.zeros(3)}, model)
+    assert f"{model} was written by another program" in refusal(capsys, *embed)
+    record = json.loads((earlier / "run.json").read_text())
+    for changed, message in (
+        ("{", "cannot be read as a run record"),
+        (
+            json.dumps({**record, "format": 0}),
+            f"written by spgcl {record['versions']['spgcl']} in another format",
+        ),
+        (json.dumps({**record, "surprise": 1}), "fit it again"),
+    ):
+        (earlier / "run.json").write_text(changed)
+        line = refusal(capsys, "similar", earlier, "0")
+        assert str(earlier / "run.json") in line and message in line
+    assert not file.exists()
+
+
+def test_a_damaged_checkpoint_is_not_continued(tmp_path, earlier, capsys):
+    record = json.loads((earlier / "run.json").read_text())
+    (earlier / "run.json").write_text(json.dumps({**record, "status": "running"}))
+    (earlier / "checkpoint.safetensors").write_bytes(b"half a checkpoint")
+    before = snapshot(tmp_path)
+    line = refusal(capsys, "fit", "--out", earlier, "--steps", "3", "--resume", *QUICK)
+    assert "checkpoint.safetensors is damaged" in line and "--overwrite" in line
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["eval"], "missing argument 'run' (see spgcl eval --help)"),
+        (["similar", "run"], "missing argument 'node' (see spgcl similar --help)"),
+        (["embed", "run", "cora"], "missing option '--out' (see spgcl embed --help)"),
+        (["similar", "run", "0", "-k", "0"], "see spgcl similar --help"),
+        (["eval", "run", "--protocol", "best"], "'best'"),
+        (["evaluate"], "no such command 'evaluate'"),
+        (["fit", "one", "two"], "two"),
+        (["fit", "--threads", "0"], "--threads"),
+        (["fit", "--checkpoint-every", "-1"], "--checkpoint-every"),
+    ],
+)
+def test_usage_errors(tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    assert message in refusal(capsys, *arguments).lower()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_of_ours_is_one_line_and_code_1(earlier, monkeypatch, capsys):
+    record = json.loads((earlier / "run.json").read_text())
+    (earlier / "run.json").write_text(json.dumps({**record, "graph": {}}))
+    monkeypatch.delenv("SPGCL_DEBUG", raising=False)
+    line = refusal(capsys, "eval", earlier, code=1)
+    assert line == "spgcl: internal error: KeyError: 'labels' (SPGCL_DEBUG=1 shows where)"
+    monkeypatch.setenv("SPGCL_DEBUG", "1")
+    with pytest.raises(KeyError):
+        run(["eval", str(earlier)])
+
+
+def test_a_real_process_says_one_line_too(earlier, tmp_path):
+    before = snapshot(tmp_path)
+    done = subprocess.run(
+        [SPGCL, "fit", "--out", str(earlier)], capture_output=True, text=True, timeout=60, cwd=tmp_path
+    )
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr == (
+        f"spgcl: {earlier} holds a run already; continue it with --resume or replace it with --overwrite\n"
+    )
+    assert snapshot(tmp_path) == before

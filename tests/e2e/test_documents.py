@@ -1,0 +1,109 @@
+"""Every command and every piece of Python in README.md and docs/ is run, in order, in an empty folder.
+
+A block whose fence says `no-run` is left out; one that names a benchmark needs its files.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+
+from spgcl.cli import run
+from spgcl.datasets.entries import entries
+
+# Importing PyTorch Geometric runs torch.jit.script once, which torch calls deprecated.
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    import torch_geometric  # noqa: F401
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(?P<language>\w+)(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+BENCHMARKS = re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, entries()))})(?![\w-])")
+
+
+@dataclass(frozen=True)
+class Block:
+    language: str
+    text: str
+    place: str
+
+
+def blocks_of(path: Path) -> list[Block]:
+    content = path.read_text(encoding="utf-8")
+    return [
+        Block(
+            match["language"],
+            match["text"],
+            f"{path.relative_to(ROOT)}:{content.count(chr(10), 0, match.start()) + 1}",
+        )
+        for match in FENCE.finditer(content)
+        if match["language"] in ("bash", "console", "python") and "no-run" not in match["info"]
+    ]
+
+
+RUNNABLE = {path: blocks for path in DOCUMENTS if path.exists() and (blocks := blocks_of(path))}
+
+
+@pytest.fixture
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def test_blocks_are_found_in_the_guide():
+    languages = {block.language for block in RUNNABLE[ROOT / "docs" / "guide.md"]}
+    assert {"bash", "python"} <= languages
+
+
+@pytest.mark.parametrize("path", RUNNABLE, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.usefixtures("one_thread")
+def test_the_blocks_of_a_document_run(path, tmp_path, monkeypatch):
+    blocks = RUNNABLE[path]
+    named = {name for block in blocks for name in BENCHMARKS.findall(block.text)}
+    data = os.environ.get("SPGCL_DATA")
+    absent = [name for name in sorted(named) if not data or not (Path(data) / name).is_dir()]
+    if absent:
+        pytest.skip(f"SPGCL_DATA names no folder with the files of {', '.join(absent)}")
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {}
+    for block in blocks:
+        if block.language == "python":
+            exec(compile(block.text, block.place, "exec"), namespace)
+        else:
+            run_shell(block)
+
+
+def run_shell(block: Block) -> None:
+    lines = block.text.splitlines()
+    if block.language == "console":
+        lines = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+    script = "\n".join(lines)
+    plain = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    # Bare commands need no shell, and in this process torch is loaded already.
+    if all(re.fullmatch(r"spgcl [\w ./=:,+-]+(#.*)?", line) for line in plain):
+        for line in plain:
+            assert run(shlex.split(line, comments=True)[1:]) == 0, f"{block.place}: {line}"
+        return
+    folder = Path(sys.executable).parent
+    environment = {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
+    command = ["bash", "-euo", "pipefail", "-c", script]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, f"{block.place}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
+
+
+def test_a_block_that_fails_is_reported_with_its_place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(AssertionError, match=r"guide\.md:3: exit code 1"):
+        run_shell(Block("bash", "false | true\n", "guide.md:3"))
+    with pytest.raises(AssertionError, match=r"guide\.md:9: spgcl similar absent 1"):
+        run_shell(Block("console", "$ spgcl similar absent 1\nno node\n", "guide.md:9"))

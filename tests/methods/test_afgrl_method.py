@@ -1,0 +1,220 @@
+import copy
+import math
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import normalize
+
+from spgcl.datasets import load
+from spgcl.errors import InputError
+from spgcl.evaluation import probe
+from spgcl.graph import Graph
+from spgcl.methods.afgrl import AFGRL, k_means, nearest_nodes, neighbour_loss, shared_clusters
+from spgcl.tensors import SparseMatrix
+from spgcl.training import train
+
+CPU = torch.device("cpu")
+TINY = {
+    "hidden": 8,
+    "predictor_width": 7,
+    "neighbours": 5,
+    "clusters": 4,
+    "clusterings": 2,
+    "cluster_steps": 3,
+    "steps": 6,
+    "learning_rate": 0.05,
+}
+# A fraction of full training, small enough for one core.
+FLOOR = {"hidden": 64, "predictor_width": 64, "clusterings": 2, "cluster_steps": 5, "steps": 60}
+
+
+def make_graph():
+    """Forty nodes, the last one isolated."""
+    generator = np.random.default_rng(0)
+    sources, targets = generator.integers(0, 39, (2, 90))
+    return Graph.from_edges(sources, targets, generator.normal(size=(40, 9)).astype(np.float32))
+
+
+def make_method(**changes):
+    torch.manual_seed(0)
+    method = AFGRL(9, **{**TINY, **changes})
+    return method, method.prepare(make_graph(), CPU)
+
+
+def seeded(seed=5):
+    return torch.Generator().manual_seed(seed)
+
+
+def cosine(one, other):
+    dot = sum(a * b for a, b in zip(one, other, strict=True))
+    return dot / math.hypot(*one) / math.hypot(*other)
+
+
+def distance(one, other):
+    return sum((a - b) ** 2 for a, b in zip(one, other, strict=True))
+
+
+def naive_nearest(rows, others, node, count):
+    order = sorted(
+        (other for other in range(len(rows)) if other != node),
+        key=lambda other: -cosine(rows[node], others[other]),
+    )
+    return [node, *order[: count - 1]]
+
+
+def naive_k_means(rows, centres, iterations):
+    def assign():
+        return [min(range(len(centres)), key=lambda place: distance(row, centres[place])) for row in rows]
+
+    for _ in range(iterations):
+        labels = assign()
+        for place in range(len(centres)):
+            own = [row for row, label in zip(rows, labels, strict=True) if label == place]
+            if own:
+                centres[place] = [sum(column) / len(own) for column in zip(*own, strict=True)]
+    return assign()
+
+
+def naive_loss(predictions, targets, pairs):
+    total = 0.0
+    for one, other in pairs:
+        total += 2 - 2 * cosine(predictions[one], targets[other])
+        total += 2 - 2 * cosine(predictions[other], targets[one])
+    return total / len(pairs)
+
+
+def as_pairs(matrix):
+    return list(zip(matrix.row_of_entry.tolist(), matrix.columns.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("rows", [1, 7, 40])
+def test_nearest_nodes_are_those_of_naive_loops_in_any_blocks(rows):
+    vectors, others = normalize(torch.randn(2, 40, 6, generator=seeded(), dtype=torch.float64), dim=2)
+    found = nearest_nodes(vectors, others, 5, block_bytes=rows * 40 * 8)
+    for node in range(40):
+        assert found[node].tolist() == naive_nearest(vectors.tolist(), others.tolist(), node, 5)
+
+
+def test_no_more_nodes_are_near_than_there_are():
+    vectors = normalize(torch.randn(3, 4, generator=seeded()), dim=1)
+    assert nearest_nodes(vectors, vectors, 9).shape == (3, 3)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 40])
+@pytest.mark.parametrize("iterations", [0, 1, 4])
+def test_k_means_is_that_of_naive_loops_in_any_blocks(rows, iterations):
+    vectors = torch.randn(40, 3, generator=seeded(), dtype=torch.float64)
+    centres = vectors[torch.tensor([[0, 1, 2, 3], [9, 8, 7, 6]])]
+    found = k_means(vectors, centres, iterations, block_bytes=rows * 8 * 8)
+    for clustering, starts in zip(found.tolist(), centres.tolist(), strict=True):
+        assert clustering == naive_k_means(vectors.tolist(), starts, iterations)
+
+
+def test_a_cluster_without_nodes_stays_where_it_is():
+    vectors = torch.tensor([[0.0, 0.0], [0.0, 1.0], [5.0, 5.0]])
+    centres = torch.tensor([[[0.0, 0.0], [90.0, 90.0], [5.0, 5.0]]])
+    assert k_means(vectors, centres, 3).tolist() == [[0, 0, 2]]
+
+
+def test_clusters_are_shared_when_any_clustering_says_so():
+    clusters = torch.tensor([[0, 0, 1], [2, 1, 2]])
+    chosen = torch.tensor([[0, 1, 2], [1, 0, 2], [2, 0, 1]])
+    expected = [[True, True, True], [True, True, False], [True, True, False]]
+    assert shared_clusters(clusters, chosen).tolist() == expected
+
+
+def test_the_loss_over_pairs_is_that_of_naive_loops():
+    predictions, targets = torch.randn(2, 6, 4, generator=seeded(), dtype=torch.float64)
+    pointers, columns = torch.tensor([0, 2, 2, 3, 5, 6, 7]), torch.tensor([0, 3, 2, 5, 0, 4, 5])
+    pairs = SparseMatrix(pointers, columns, torch.ones(7), 6)
+    expected = naive_loss(predictions.tolist(), targets.tolist(), as_pairs(pairs))
+    assert neighbour_loss(predictions, targets, pairs).item() == pytest.approx(expected, rel=1e-12)
+    predictions.requires_grad_()
+    assert torch.autograd.gradcheck(lambda rows: neighbour_loss(rows, targets, pairs), (predictions,))
+
+
+def test_the_loss_of_a_step_is_that_of_naive_loops():
+    method, prepared = make_method()
+    method.double()
+    prepared.graph = replace(prepared.graph, features=prepared.graph.features.double())
+    embeddings = method.online(prepared.graph, None, None)
+    targets = method.target(prepared.graph, None, None)
+    rows, known = normalize(embeddings, dim=1).tolist(), normalize(targets, dim=1).tolist()
+    starts = torch.rand(2, 40, generator=seeded()).topk(4, dim=1).indices.tolist()
+    clusterings = [naive_k_means(known, [known[node] for node in nodes], 3) for nodes in starts]
+    edges = make_graph().adjacency.toarray() > 0
+    pairs = [
+        (node, other)
+        for node in range(40)
+        for other in naive_nearest(rows, known, node, 5)
+        if node == other or edges[node, other] or any(labels[node] == labels[other] for labels in clusterings)
+    ]
+    with torch.no_grad():
+        found = method.positives(embeddings, targets, prepared.keys, seeded())
+    assert sorted(as_pairs(found)) == sorted(pairs) and 40 < len(pairs) < 200
+    expected = naive_loss(method.predictor(embeddings).tolist(), targets.tolist(), pairs)
+    assert method.loss(prepared, 0, seeded()).item() == pytest.approx(expected, rel=1e-9)
+
+
+def test_only_the_online_encoder_and_the_predictor_are_trained():
+    method, prepared = make_method()
+    trained = {id(weight) for group in method.optimiser().param_groups for weight in group["params"]}
+    assert trained == {
+        id(weight) for part in (method.online, method.predictor) for weight in part.parameters()
+    }
+    method.loss(prepared, 0, seeded()).backward()
+    assert all(weight.grad is None for weight in method.target.parameters())
+    assert all(weight.grad is not None for weight in method.online.parameters())
+
+
+def test_the_target_starts_as_a_copy_and_follows_with_the_decay_of_the_step():
+    method, _ = make_method(decay=0.8)
+    name = "convolutions.0.weight"
+    before = copy.deepcopy(method.target.state_dict()[name])
+    online = method.online.convolutions[0].weight
+    assert torch.equal(before, online)
+    torch.nn.init.ones_(online)
+    method.after_step(2)
+    decay = 1 - 0.2 * (math.cos(math.pi * 2 / 6) + 1) / 2
+    torch.testing.assert_close(method.target.state_dict()[name], decay * before + (1 - decay))
+
+
+def test_the_same_seed_gives_the_same_bytes_also_with_more_clusters_than_nodes():
+    def outcome(seed):
+        method, prepared = make_method(clusters=100)
+        return train(method, prepared, seed=seed).losses, method.embed(prepared).numpy().tobytes()
+
+    assert outcome(1) == outcome(1)
+
+
+@pytest.mark.parametrize("name", ["predictor_width", "neighbours", "clusters", "clusterings"])
+def test_a_count_of_zero_is_refused(name):
+    with pytest.raises(InputError, match=f"{name} is 0; it must be above 0"):
+        AFGRL(9, **{name: 0})
+
+
+def test_a_decay_of_one_is_refused():
+    with pytest.raises(InputError, match=r"decay is 1\.0; it must be at least 0 and below 1"):
+        AFGRL(9, decay=1.0)
+
+
+def test_chameleon_trained_briefly_beats_its_untrained_encoder():
+    if not Path(os.environ.get("SPGCL_DATA", "absent"), "chameleon").is_dir():
+        pytest.skip("SPGCL_DATA does not name a folder with the files of chameleon")
+    dataset = load("chameleon")
+    torch.manual_seed(0)
+    method = AFGRL(dataset.graph.num_features, **FLOOR)
+    prepared = method.prepare(dataset.graph, CPU)
+
+    def accuracy():
+        return probe(
+            method.embed(prepared), dataset.labels, dataset.splits, epochs=300, learning_rate=0.01
+        ).mean
+
+    untrained = accuracy()
+    train(method, prepared, seed=0)
+    assert accuracy() > untrained + 4

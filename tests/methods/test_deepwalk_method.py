@@ -1,0 +1,221 @@
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import logsigmoid
+
+from spgcl.datasets import load
+from spgcl.errors import InputError
+from spgcl.estimator import Embedder
+from spgcl.evaluation import tuned_probe
+from spgcl.graph import Graph
+from spgcl.methods import create, parameters, skipgram
+from spgcl.methods.deepwalk import DeepWalk
+from spgcl.methods.skipgram import pair_weights, skip_gram, sum_of_weights
+from spgcl.storage import load_checkpoint, save_checkpoint
+from spgcl.training import draws, train
+from spgcl.walks import ENDED, expected_visits
+
+CPU = torch.device("cpu")
+TINY = {
+    "hidden": 8,
+    "walks": 3,
+    "walk_length": 6,
+    "window": 2,
+    "negatives": 3,
+    "steps": 12,
+    "learning_rate": 0.05,
+}
+
+
+def make_graph():
+    """Forty nodes, the last one isolated."""
+    generator = np.random.default_rng(0)
+    sources, targets = generator.integers(0, 39, (2, 90))
+    return Graph.from_edges(sources, targets, generator.normal(size=(40, 3)))
+
+
+def fresh(seed=0, **changes):
+    graph = make_graph()
+    method = create("deepwalk", 3, num_nodes=graph.num_nodes, seed=seed, settings={**TINY, **changes})
+    return method, method.prepare(graph, CPU)
+
+
+def outcome(seed=0, **changes):
+    method, prepared = fresh(seed, **changes)
+    losses = train(method, prepared, seed=seed).losses
+    return np.array(losses).tobytes(), method.embed(prepared).numpy().tobytes()
+
+
+def random_vectors(*shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)), dtype=torch.float64)
+
+
+def test_the_objective_is_word2vecs_pair_by_pair():
+    """Every pair, its probability to lie in word2vec's random window, and its noise, in plain loops."""
+    window, negatives, lengths, length, noise_draws = 3, 4, [6, 4, 1], 6, 5
+    centres, contexts = random_vectors(3, length, 7), random_vectors(3, length, 7) / 2
+    noise = random_vectors(3, noise_draws, 7)
+    present = torch.tensor([[place < given for place in range(length)] for given in lengths])
+    expected, pairs = 0.0, 0.0
+    for walk, given in enumerate(lengths):
+        for here in range(given):
+            for there in range(given):
+                distance = abs(here - there)
+                chance = sum(distance <= drawn for drawn in range(1, window + 1)) / window
+                if here == there or not chance:
+                    continue
+                pairs += chance
+                term = logsigmoid(centres[walk, here] @ contexts[walk, there])
+                for number in range(noise_draws):
+                    other = logsigmoid(-centres[walk, here] @ noise[walk, number])
+                    term = term + negatives * other / noise_draws
+                expected -= chance * float(term)
+    found = skip_gram(centres, contexts, noise, present, window=window, negatives=negatives)
+    assert float(found) == pytest.approx(expected, rel=1e-10)
+    assert float(sum_of_weights(present, window)) == pytest.approx(pairs)
+    assert float(pair_weights(present, window).sum()) == pytest.approx(pairs)
+
+
+def test_blocks_of_walks_give_the_same_loss_and_gradients(monkeypatch):
+    results = []
+    for rows in (skipgram.WALKS_A_BLOCK, 4):
+        monkeypatch.setattr(skipgram, "WALKS_A_BLOCK", rows)
+        method, prepared = fresh()
+        method.double()
+        for parameter in method.parameters():
+            parameter.data.copy_(random_vectors(*parameter.shape) / 3)
+        loss = method.loss(prepared, 0, draws(0, CPU))
+        loss.backward()
+        results.append((loss.detach(), *[parameter.grad for parameter in method.parameters()]))
+    assert len(prepared.memory["walks"]) > 4
+    for whole, blocked in zip(*results, strict=True):
+        torch.testing.assert_close(whole, blocked)
+
+
+def test_every_node_starts_as_many_walks_as_asked_for(monkeypatch):
+    monkeypatch.setattr(skipgram, "WALKS_A_DRAW", 35)
+    method, prepared = fresh()
+    seen, drawn = [], []
+    generator = draws(0, CPU)
+    for step in range(method.steps):
+        loss = method.loss(prepared, step, generator)
+        assert loss.isfinite()
+        # Ten walks a step, so that three steps share what is drawn at once.
+        place = step % 3
+        seen += prepared.memory["walks"][10 * place : 10 * place + 10, 0].tolist()
+        drawn.append(prepared.memory["walks"])
+    assert np.bincount(seen, minlength=40).tolist() == [3] * 40
+    assert [drawn[step] is drawn[step - 1] for step in range(1, 7)] == [True, True, False] * 2
+
+
+def test_noise_goes_by_expected_visits():
+    _, prepared = fresh()
+    chances = expected_visits(make_graph(), 6) ** 0.75
+    np.testing.assert_allclose(np.diff(prepared.noise.numpy(), prepend=0), chances / chances.sum(), atol=1e-6)
+
+
+def test_the_learning_rate_falls_on_a_line():
+    method, _ = fresh()
+    optimiser = method.optimiser()
+    rates = [optimiser.param_groups[0]["lr"]]
+    for step in range(method.steps):
+        method.after_step(step)
+        rates.append(optimiser.param_groups[0]["lr"])
+    np.testing.assert_allclose(rates, np.linspace(0.05, 0, 13), atol=1e-12)
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_others():
+    first = outcome(3)
+    torch.rand(5)
+    assert outcome(3) == first and outcome(4)[1] != first[1]
+
+
+@pytest.mark.parametrize("name", parameters(DeepWalk))
+def test_every_hyper_parameter_has_an_effect(name):
+    value = TINY.get(name, parameters(DeepWalk)[name].default)
+    other = value + 1 if parameters(DeepWalk)[name].type is int else value / 2 or 0.1
+    assert outcome(**{name: other}) != outcome()
+
+
+def test_a_stopped_training_continues_between_two_draws_of_walks(tmp_path):
+    whole = outcome()
+    method, prepared = fresh()
+    taken = iter(range(100))
+    train(
+        method,
+        prepared,
+        seed=0,
+        stop=lambda: next(taken) == 4,
+        save=lambda checkpoint: save_checkpoint(tmp_path, checkpoint),
+    )
+    method, prepared = fresh()
+    history = train(method, prepared, seed=0, start=load_checkpoint(tmp_path))
+    assert history.resumed_from == 5
+    assert (np.array(history.losses).tobytes(), method.embed(prepared).numpy().tobytes()) == whole
+
+
+def test_isolated_nodes_keep_the_vector_they_started_with():
+    method, prepared = fresh()
+    before = method.embed(prepared)
+    train(method, prepared, seed=0)
+    after = method.embed(prepared)
+    assert torch.equal(before[-1], after[-1]) and before[-1].abs().max() > 0
+    assert (before[:-1] != after[:-1]).all(dim=1).all()
+    assert (prepared.memory["walks"] == ENDED).any()
+
+
+def test_a_graph_of_another_size_is_refused():
+    method, _ = fresh()
+    other = Graph.from_edges(np.array([0, 1]), np.array([1, 2]), np.ones((3, 3)))
+    with pytest.raises(InputError, match="there are vectors for 40 nodes, but the graph has 3"):
+        method.prepare(other, CPU)
+    model = Embedder("deepwalk", **TINY).fit(make_graph())
+    with pytest.raises(InputError, match="deepwalk is transductive"):
+        model.transform(other)
+    assert model.transform(make_graph()).shape == (40, 8)
+
+
+@pytest.mark.parametrize(("name", "least"), [("walks", 1), ("walk_length", 2), ("window", 1)])
+def test_sizes_that_leave_no_pair_are_refused(name, least):
+    with pytest.raises(InputError, match=f"{name} is {least - 1}; it must be {least} or more"):
+        create("deepwalk", 3, num_nodes=4, seed=0, settings={name: least - 1})
+
+
+def test_two_communities_are_told_apart():
+    """Two cliques joined by one edge: after training, the nearest nodes are those of the own clique."""
+    pairs = [(u, v) for u in range(8) for v in range(u)]
+    edges = np.array([*pairs, *[(u + 8, v + 8) for u, v in pairs], (0, 8)])
+    graph = Graph.from_edges(edges[:, 0], edges[:, 1], np.ones((16, 1)))
+    settings = {"hidden": 8, "walks": 20, "walk_length": 8, "window": 2, "steps": 60, "learning_rate": 0.1}
+    vectors = Embedder("deepwalk", **settings).fit_transform(graph)
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    similar = unit @ unit.T
+    # The two nodes at the bridge share neighbours with both sides.
+    inner = [1, 2, 3, 4, 5, 6, 7]
+    assert similar[np.ix_(inner, inner)].min() > similar[1:8, 8:].max() + 0.3
+
+
+@pytest.fixture(scope="module")
+def chameleon():
+    folder = os.environ.get("SPGCL_DATA")
+    if not folder or not (Path(folder) / "chameleon").is_dir():
+        pytest.skip("SPGCL_DATA does not name a folder with the files of chameleon")
+    return load("chameleon")
+
+
+def accuracy(dataset, name, **settings):
+    """Mean over two splits under the tuned probe."""
+    parts = {part: getattr(dataset.splits, part)[:2] for part in ("train", "validation", "test")}
+    vectors = Embedder(name, device="cpu", **settings).fit_transform(dataset)
+    splits = replace(dataset.splits, **parts)
+    return tuned_probe(vectors, dataset.labels, splits, strengths=(1e-2, 1e-3, 1e-4)).mean
+
+
+def test_chameleon_trained_briefly_beats_an_untrained_encoder(chameleon):
+    trained = accuracy(chameleon, "deepwalk", hidden=32, walks=4, steps=100)
+    assert trained > accuracy(chameleon, "deepwalk", hidden=32, walks=1, steps=1) + 10
+    assert trained > accuracy(chameleon, "untrained", hidden=32)

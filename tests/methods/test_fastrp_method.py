@@ -1,0 +1,119 @@
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from spgcl.datasets import load
+from spgcl.errors import InputError
+from spgcl.estimator import Embedder
+from spgcl.evaluation import tuned_probe
+from spgcl.graph import Graph
+from spgcl.methods import create, parameters
+from spgcl.methods.fastrp import FastRP, projected_powers, very_sparse_projection
+
+CPU = torch.device("cpu")
+
+
+def make_graph(*, weighted=False, directed=False):
+    """Forty nodes, the last one isolated."""
+    generator = np.random.default_rng(0)
+    ends = generator.integers(0, 39, (2, 90))
+    weights = generator.uniform(0.5, 2, 90) if weighted else None
+    return Graph.from_edges(*ends, np.ones((40, 2)), weights=weights, directed=directed)
+
+
+def fresh(graph, seed=0, **settings):
+    method = create("fastrp", 2, num_nodes=graph.num_nodes, seed=seed, settings={"hidden": 6, **settings})
+    return method, method.prepare(graph, CPU)
+
+
+def embedded(graph, seed=0, **settings):
+    method, prepared = fresh(graph, seed, **settings)
+    return method.embed(prepared).numpy()
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_powers_of_the_transition_matrix_are_projected_and_added(weighted, directed):
+    """The equations with whole matrices: P, its powers, the diagonal L, the projection R."""
+    graph = make_graph(weighted=weighted, directed=directed)
+    _, prepared = fresh(graph)
+    projection = torch.randn(40, 6, generator=torch.Generator().manual_seed(1))
+    weights, penalty = (0.5, 1.0, 2.0, 3.0), 0.4
+    found = projected_powers(
+        prepared.transitions, prepared.strengths, projection, weights, degree_penalty=penalty
+    )
+    matrix = graph.adjacency.toarray().astype(np.float64)
+    degrees = matrix.sum(axis=1)
+    transitions = np.array(
+        [row / degree if degree else row for row, degree in zip(matrix, degrees, strict=True)]
+    )
+    relative = degrees / degrees.sum()
+    diagonal = np.diag([share**-penalty if share else 0 for share in relative])
+    expected = sum(
+        weight * np.linalg.matrix_power(transitions, power) @ diagonal @ projection.numpy()
+        for power, weight in enumerate(weights, 1)
+    )
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_the_projection_is_as_sparse_as_the_paper_says():
+    matrix = very_sparse_projection(2500, 200, torch.Generator().manual_seed(0)).numpy()
+    values, counts = np.unique(matrix, return_counts=True)
+    np.testing.assert_allclose(values, [-np.sqrt(50), 0, np.sqrt(50)], rtol=1e-6)
+    # Half a million entries, 1 in 50 not zero: a binomial whose deviation is 99.
+    assert abs(counts[0] - 5000) < 400 and abs(counts[2] - 5000) < 400
+
+
+def test_columns_have_mean_zero_and_deviation_one():
+    vectors = embedded(make_graph(), hidden=64).astype(np.float64)
+    spread = vectors.std(axis=0)
+    np.testing.assert_allclose(vectors.mean(axis=0), 0, atol=1e-5)
+    # With few nodes a column of the projection may be empty.
+    assert (np.isclose(spread, 1, atol=1e-4) | (spread == 0)).all() and (spread > 0).mean() > 0.9
+
+
+def test_the_seed_decides_the_projection_and_travels_with_the_weights():
+    graph = make_graph()
+    method, prepared = fresh(graph, seed=1)
+    other, _ = fresh(graph, seed=2)
+    assert not torch.equal(other.embed(prepared), method.embed(prepared))
+    other.load_state_dict(method.state_dict())
+    assert torch.equal(other.embed(prepared), method.embed(prepared))
+
+
+@pytest.mark.parametrize("name", parameters(FastRP))
+def test_every_hyper_parameter_has_an_effect(name):
+    value = 6 if name == "hidden" else parameters(FastRP)[name].default
+    other = value + 1 if name == "hidden" else value / 2
+    graph = make_graph()
+    assert embedded(graph, **{name: other}).tobytes() != embedded(graph).tobytes()
+
+
+def test_another_graph_is_refused():
+    model = Embedder("fastrp", hidden=4).fit(make_graph())
+    with pytest.raises(InputError, match="fastrp is transductive"):
+        model.transform(make_graph(weighted=True))
+
+
+@pytest.fixture(scope="module")
+def chameleon():
+    folder = os.environ.get("SPGCL_DATA")
+    if not folder or not (Path(folder) / "chameleon").is_dir():
+        pytest.skip("SPGCL_DATA does not name a folder with the files of chameleon")
+    return load("chameleon")
+
+
+def accuracy(dataset, name, **settings):
+    """Mean over two splits under the tuned probe."""
+    parts = {part: getattr(dataset.splits, part)[:2] for part in ("train", "validation", "test")}
+    vectors = Embedder(name, device="cpu", **settings).fit_transform(dataset)
+    splits = replace(dataset.splits, **parts)
+    return tuned_probe(vectors, dataset.labels, splits, strengths=(1e-2, 1e-3, 1e-4)).mean
+
+
+def test_chameleon_projections_beat_an_untrained_encoder(chameleon):
+    assert accuracy(chameleon, "fastrp", hidden=64) > accuracy(chameleon, "untrained", hidden=64) + 5

@@ -1,0 +1,159 @@
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from spgcl.datasets import load
+from spgcl.errors import InputError
+from spgcl.evaluation import probe
+from spgcl.graph import Graph
+from spgcl.methods.gae import GAE, entry_keys, full_reconstruction, is_entry, sampled_reconstruction
+from spgcl.training import train
+
+CPU = torch.device("cpu")
+TINY = {"hidden": 8, "embedding_width": 4, "steps": 6, "learning_rate": 0.05}
+
+
+def make_graph(*, directed=False):
+    """Thirty nodes, the last one isolated."""
+    generator = np.random.default_rng(0)
+    sources, targets = generator.integers(0, 29, (2, 60))
+    features = generator.normal(size=(30, 5)).astype(np.float32)
+    return Graph.from_edges(sources, targets, features, directed=directed)
+
+
+def make_method(**changes):
+    torch.manual_seed(0)
+    method = GAE(5, **{**TINY, **changes})
+    return method, method.prepare(make_graph(), CPU)
+
+
+def seeded(seed=5):
+    return torch.Generator().manual_seed(seed)
+
+
+def cross_entropy(vectors, one, other, present):
+    score = sum(a * b for a, b in zip(vectors[one], vectors[other], strict=True))
+    chance = 1 / (1 + math.exp(-score))
+    return -math.log(chance if present else 1 - chance)
+
+
+def naive_reconstruction(vectors, looped, pairs):
+    """Half the mean over entries of A + I and half that over those of `pairs` that are none."""
+    rows = vectors.tolist()
+    numbers = range(len(rows))
+    present = [
+        cross_entropy(rows, one, other, True) for one in numbers for other in numbers if looped[one, other]
+    ]
+    absent = [cross_entropy(rows, one, other, False) for one, other in pairs if not looped[one, other]]
+    return (sum(present) / len(present) + sum(absent) / len(absent)) / 2
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_the_full_reconstruction_is_that_of_naive_loops(directed):
+    graph = make_graph(directed=directed)
+    vectors = torch.randn(30, 4, generator=seeded(), dtype=torch.float64)
+    keys = GAE(5).prepare(graph, CPU).keys
+    looped = graph.adjacency.toarray() + np.eye(30)
+    everything = [(one, other) for one in range(30) for other in range(30)]
+    expected = naive_reconstruction(vectors, looped, everything)
+    assert full_reconstruction(vectors, keys).item() == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_sampled_reconstruction_is_that_of_naive_loops_over_the_same_draws():
+    vectors = torch.randn(30, 4, generator=seeded(), dtype=torch.float64)
+    keys = GAE(5).prepare(make_graph(), CPU).keys
+    looped = make_graph().adjacency.toarray() + np.eye(30)
+    drawn = torch.randint(900, (3 * len(keys),), generator=seeded(9))
+    pairs = [divmod(number, 30) for number in drawn.tolist()]
+    expected = naive_reconstruction(vectors, looped, pairs)
+    found = sampled_reconstruction(vectors, keys, 3, seeded(9))
+    assert found.item() == pytest.approx(expected, rel=1e-12)
+
+
+def test_sampling_estimates_the_full_reconstruction():
+    vectors = torch.randn(30, 4, generator=seeded(), dtype=torch.float64)
+    keys = GAE(5).prepare(make_graph(), CPU).keys
+    estimate = sampled_reconstruction(vectors, keys, 2000, seeded(9))
+    torch.testing.assert_close(estimate, full_reconstruction(vectors, keys), rtol=0.01, atol=0)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 30])
+def test_blocks_change_neither_the_value_nor_the_gradient(rows):
+    keys = GAE(5).prepare(make_graph(), CPU).keys
+    vectors = torch.randn(30, 4, generator=seeded(), dtype=torch.float64, requires_grad=True)
+    value = full_reconstruction(vectors, keys, block_bytes=rows * 30 * 8)
+    (gradient,) = torch.autograd.grad(3 * value, vectors)
+    scores = vectors @ vectors.T
+    present = torch.zeros(900, dtype=torch.bool)
+    present[keys] = True
+    errors = torch.nn.functional.softplus(torch.where(present.view(30, 30), -scores, scores)).flatten()
+    expected = (errors[present].mean() + errors[~present].mean()) / 2
+    torch.testing.assert_close(value, expected)
+    torch.testing.assert_close(gradient, torch.autograd.grad(3 * expected, vectors)[0])
+    assert torch.autograd.gradcheck(lambda rows_: full_reconstruction(rows_, keys, 1000), (vectors,))
+
+
+def test_a_graph_with_all_edges_has_nothing_to_repel():
+    sources, targets = np.triu_indices(4, 1)
+    prepared = GAE(2).prepare(Graph.from_edges(sources, targets, np.eye(4, 2)), CPU)
+    vectors = torch.randn(4, 3, generator=seeded(), dtype=torch.float64)
+    expected = torch.nn.functional.softplus(-(vectors @ vectors.T)).mean() / 2
+    torch.testing.assert_close(full_reconstruction(vectors, prepared.keys), expected)
+    torch.testing.assert_close(sampled_reconstruction(vectors, prepared.keys, 1, seeded()), expected)
+
+
+def test_entries_are_found_among_keys():
+    graph = make_graph(directed=True)
+    keys = entry_keys(GAE(5).prepare(graph, CPU).graph.adjacency)
+    looped = torch.from_numpy(graph.adjacency.toarray() + np.eye(30)).flatten() > 0
+    assert torch.equal(is_entry(torch.arange(900), keys), looped)
+
+
+def test_the_embedding_is_that_of_two_convolutions_the_second_without_activation():
+    method, prepared = make_method()
+    graph = make_graph()
+    looped = graph.adjacency.toarray() + np.eye(30)
+    scale = 1 / np.sqrt(looped.sum(axis=1))
+    propagation = torch.from_numpy(looped * scale * scale[:, None]).float()
+    first = method.first.convolutions[0]
+    hidden = (propagation @ torch.from_numpy(np.array(graph.features)) @ first.weight + first.bias).relu()
+    expected = propagation @ hidden @ method.second.weight + method.second.bias
+    embeddings = method.embed(prepared)
+    torch.testing.assert_close(embeddings, expected.detach())
+    assert (embeddings < 0).any() and not embeddings.requires_grad
+
+
+@pytest.mark.parametrize("negative_ratio", [0, 2])
+def test_the_same_seed_gives_the_same_bytes(negative_ratio):
+    def outcome(seed):
+        method, prepared = make_method(negative_ratio=negative_ratio, dropout=0.2)
+        return train(method, prepared, seed=seed).losses, method.embed(prepared).numpy().tobytes()
+
+    assert outcome(1) == outcome(1) != outcome(2)
+
+
+def test_an_embedding_without_width_is_refused():
+    with pytest.raises(InputError, match="embedding_width is 0; it must be above 0"):
+        GAE(5, embedding_width=0)
+
+
+def test_chameleon_trained_briefly_beats_its_untrained_encoder():
+    if not Path(os.environ.get("SPGCL_DATA", "absent"), "chameleon").is_dir():
+        pytest.skip("SPGCL_DATA does not name a folder with the files of chameleon")
+    dataset = load("chameleon")
+    torch.manual_seed(0)
+    method = GAE(dataset.graph.num_features, steps=100)
+    prepared = method.prepare(dataset.graph, CPU)
+
+    def accuracy():
+        return probe(
+            method.embed(prepared), dataset.labels, dataset.splits, epochs=300, learning_rate=0.01
+        ).mean
+
+    untrained = accuracy()
+    train(method, prepared, seed=0)
+    assert accuracy() > untrained + 4

@@ -1,0 +1,226 @@
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from contrast_oracle import naive_loss
+from scipy import sparse
+
+from spgcl.augment import drop_edges, mask_features
+from spgcl.datasets import load
+from spgcl.errors import InputError
+from spgcl.evaluation import tuned_probe
+from spgcl.graph import Graph
+from spgcl.methods.gca import (
+    CENTRALITIES,
+    GCA,
+    column_readiness,
+    degree_centrality,
+    edge_readiness,
+    eigenvector_centrality,
+    pagerank_centrality,
+)
+from spgcl.tensors import GraphTensors
+from spgcl.training import train
+
+CPU = torch.device("cpu")
+each_centrality = pytest.mark.parametrize("centrality", CENTRALITIES)
+
+
+def make_graph(*, directed=False, weighted=False):
+    """Forty nodes, the last one isolated."""
+    generator = np.random.default_rng(0)
+    sources, targets = generator.integers(0, 39, (2, 80))
+    features = generator.normal(size=(40, 10)).astype(np.float32)
+    weights = generator.uniform(0.2, 3, 80) if weighted else None
+    return Graph.from_edges(sources, targets, features, weights=weights, directed=directed)
+
+
+def make_method(num_features, **settings):
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(0)
+        return GCA(num_features, **settings)
+
+
+def seeded(seed=7):
+    return torch.Generator().manual_seed(seed)
+
+
+def ring(num_nodes, features=None):
+    ends = np.arange(num_nodes)
+    features = np.ones((num_nodes, 2)) if features is None else features
+    return Graph.from_edges(ends, (ends + 1) % num_nodes, features)
+
+
+def star(num_leaves):
+    leaves = np.arange(1, num_leaves + 1)
+    return Graph.from_edges(np.zeros(num_leaves, int), leaves, np.eye(num_leaves + 1))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_degree_is_what_points_to_a_node(directed, weighted):
+    graph = make_graph(directed=directed, weighted=weighted)
+    expected = np.zeros(40)
+    for source in range(40):
+        for entry in range(graph.rows[source], graph.rows[source + 1]):
+            expected[graph.columns[entry]] += graph.weights[entry] if weighted else 1
+    np.testing.assert_allclose(degree_centrality(graph), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_eigenvector_centrality_is_the_leading_eigenvector(weighted):
+    graph = make_graph(weighted=weighted)
+    values, vectors = np.linalg.eigh(graph.adjacency.toarray().astype(np.float64))
+    found = eigenvector_centrality(graph)
+    np.testing.assert_allclose(found, np.abs(vectors[:, -1]), atol=1e-6)
+    assert (found >= 0).all() and values[-1] > values[-2]
+
+
+def test_eigenvector_centrality_settles_on_a_bipartite_graph():
+    """A star's eigenvalues come in a pair of opposite sign; the hub weighs as much as all leaves."""
+    found = eigenvector_centrality(star(9))
+    np.testing.assert_allclose(found, [0.5**0.5] + [0.5**0.5 / 3] * 9, atol=1e-8)
+
+
+def test_eigenvector_centrality_follows_directed_edges():
+    """A cycle whose nodes also point to a node outside: that one gathers, and gives nothing back."""
+    graph = Graph.from_edges(np.array([0, 1, 2, 0, 1]), np.array([1, 2, 0, 3, 3]), np.eye(4), directed=True)
+    found = eigenvector_centrality(graph)
+    np.testing.assert_allclose(found / found[0], [1, 1, 1, 2], atol=1e-6)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("directed", [False, True])
+def test_pagerank_solves_its_equation(directed, weighted):
+    graph = make_graph(directed=directed, weighted=weighted)
+    dense = graph.adjacency.toarray().astype(np.float64)
+    sums = dense.sum(1)
+    assert (sums == 0).any()
+    dense[sums == 0] = 1
+    walk = dense / dense.sum(1, keepdims=True)
+    expected = np.linalg.solve(np.eye(40) - 0.85 * walk.T, np.full(40, 0.15))
+    found = pagerank_centrality(graph)
+    np.testing.assert_allclose(found, expected, atol=1e-8)
+    assert found.mean() == pytest.approx(1)
+
+
+def naive_readiness(central):
+    scores = [np.log(1 + value) for value in central]
+    top, mean = max(scores), sum(scores) / len(scores)
+    return [(top - score) / (top - mean) for score in scores]
+
+
+@each_centrality
+@pytest.mark.parametrize("directed", [False, True])
+def test_edges_are_ranked_by_their_ends(directed, centrality):
+    graph = make_graph(directed=directed)
+    scores = CENTRALITIES[centrality](graph)
+    tensors = GraphTensors.of(graph, CPU)
+    found = edge_readiness(tensors, torch.from_numpy(scores))
+    sources, targets = tensors.adjacency.row_of_entry.tolist(), tensors.adjacency.columns.tolist()
+    central, places = [], []
+    for place, (source, target) in enumerate(zip(sources, targets, strict=True)):
+        if source != target:
+            central.append(scores[target] if directed else (scores[source] + scores[target]) / 2)
+            places.append(place)
+    np.testing.assert_allclose(found[places], naive_readiness(central), rtol=1e-9, atol=1e-12)
+    assert found[places].mean().item() == pytest.approx(1) and found.min() == 0
+
+
+@each_centrality
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_columns_are_ranked_by_the_nodes_that_have_them(as_sparse, centrality):
+    graph = make_graph()
+    if as_sparse:
+        graph = graph.with_features(sparse.csr_array(graph.features * (graph.features > 1)))
+    scores = CENTRALITIES[centrality](graph)
+    dense = graph.features.toarray() if as_sparse else graph.features
+    central = [
+        sum(abs(float(dense[node, column])) * scores[node] for node in range(40)) for column in range(10)
+    ]
+    found = column_readiness(graph, scores)
+    np.testing.assert_allclose(found, naive_readiness(central), rtol=1e-5, atol=1e-6)
+
+
+@each_centrality
+def test_where_all_are_alike_nothing_is_spared(centrality):
+    graph = ring(7)
+    prepared = make_method(2, centrality=centrality).prepare(graph, CPU)
+    adjacency = prepared.graph.adjacency
+    edges = adjacency.row_of_entry != adjacency.columns
+    assert torch.equal(prepared.edges[edges], torch.ones(14))
+    assert torch.equal(prepared.columns, torch.ones(2))
+
+
+def test_rates_follow_the_ranks_up_to_the_cut_off():
+    """Edges and columns of a view, counted over many draws."""
+    graph = make_graph()
+    graph = graph.with_features(np.abs(graph.features) * np.logspace(-2, 1, 10, dtype=np.float32))
+    method = make_method(10, cut_off=0.5)
+    prepared = method.prepare(graph, CPU)
+    adjacency = prepared.graph.adjacency
+    key_of = adjacency.row_of_entry.long() * 40 + adjacency.columns
+    kept, unmasked = torch.zeros(len(key_of)), torch.zeros(10)
+    for seed in range(600):
+        view = method._view(prepared, 0.4, 0.3, seeded(seed))
+        keys = view.adjacency.row_of_entry.long() * 40 + view.adjacency.columns
+        kept += torch.isin(key_of, keys)
+        unmasked += (view.features != 0).any(dim=0)
+    edges = adjacency.row_of_entry != adjacency.columns
+    expected = (prepared.edges * 0.4).clamp(max=0.5)
+    assert (expected[edges] == 0.5).any() and (expected[edges] < 0.1).any()
+    slack = 5 * (0.25 / 600) ** 0.5
+    torch.testing.assert_close(1 - kept[edges] / 600, expected[edges], rtol=0, atol=slack)
+    expected = (prepared.columns * 0.3).clamp(max=0.5)
+    assert (expected == 0.5).any() and (expected < 0.1).any()
+    torch.testing.assert_close(1 - unmasked / 600, expected, rtol=0, atol=slack)
+
+
+@each_centrality
+def test_a_step_is_the_objective_over_two_adaptive_views(centrality):
+    rates = {"drop_edges_first": 0.3, "drop_edges_second": 0.5}
+    rates |= {"mask_features_first": 0.2, "mask_features_second": 0.4}
+    method = make_method(
+        10, centrality=centrality, cut_off=0.6, hidden=6, projection=5, temperature=0.3, **rates
+    ).double()
+    prepared = method.prepare(make_graph(), CPU)
+    prepared.graph = replace(prepared.graph, features=prepared.graph.features.double())
+    generator, projections = seeded(), []
+    for place in ("first", "second"):
+        edge_rates = (prepared.edges * rates[f"drop_edges_{place}"]).clamp(max=0.6)
+        column_rates = (prepared.columns * rates[f"mask_features_{place}"]).clamp(max=0.6)
+        view = mask_features(drop_edges(prepared.graph, edge_rates, generator), column_rates, generator)
+        projections.append(method.head(method.encoder(view, None, None)))
+    assert not torch.allclose(*projections)
+    loss = method.loss(prepared, 0, seeded())
+    assert loss.item() == pytest.approx(naive_loss(*projections, 0.3), rel=1e-10)
+
+
+@pytest.mark.parametrize("name", ["cut_off", "drop_edges_second", "mask_features_first"])
+def test_a_rate_of_one_is_refused(name):
+    with pytest.raises(InputError, match=f"{name} is 1.0; it must be at least 0 and below 1"):
+        GCA(3, **{name: 1.0})
+
+
+@pytest.fixture(scope="module")
+def chameleon():
+    folder = os.environ.get("SPGCL_DATA")
+    if not folder or not (Path(folder) / "chameleon").is_dir():
+        pytest.skip("SPGCL_DATA does not name a folder with the files of chameleon")
+    return load("chameleon")
+
+
+def test_chameleon_trained_briefly_beats_its_untrained_encoder(chameleon):
+    method = make_method(chameleon.graph.num_features, hidden=64, steps=30)
+    prepared = method.prepare(chameleon.graph, CPU)
+
+    def accuracy():
+        vectors = method.embed(prepared).numpy()
+        return tuned_probe(vectors, chameleon.labels, chameleon.splits, strengths=(1e-3, 1e-5)).mean
+
+    untrained = accuracy()
+    train(method, prepared, seed=0)
+    assert accuracy() > untrained + 5

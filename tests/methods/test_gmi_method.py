@@ -1,0 +1,281 @@
+import math
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+
+from spgcl.datasets import load
+from spgcl.evaluation import tuned_probe
+from spgcl.graph import Graph
+from spgcl.methods import gmi
+from spgcl.methods.gmi import GMI, adjacency_loss, jensen_shannon, other_nodes, summed_softplus
+from spgcl.tensors import SparseMatrix
+from spgcl.training import train
+
+CPU = torch.device("cpu")
+
+
+def make_graph(*, sparse_features=False, directed=False, weighted=False):
+    """Thirty nodes with features of uneven size, the last one isolated."""
+    generator = np.random.default_rng(0)
+    sources, targets = generator.integers(0, 29, (2, 60))
+    features = generator.normal(size=(30, 12)) * generator.uniform(0.2, 5, (30, 1))
+    weights = generator.uniform(0.2, 4, 60) if weighted else None
+    if sparse_features:
+        features = sparse.csr_array(features * (generator.random(features.shape) < 0.07))
+    return Graph.from_edges(sources, targets, features, directed=directed, weights=weights)
+
+
+def make_method(graph, *, seed=0, **settings):
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        return GMI(graph.num_features, **settings)
+
+
+def dense(matrix):
+    return matrix.dense() if isinstance(matrix, SparseMatrix) else matrix
+
+
+def in_double(method, prepared):
+    features = prepared.graph.features
+    if isinstance(features, SparseMatrix):
+        features = replace(features, values=features.values.double())
+    else:
+        features = features.double()
+        prepared.features = prepared.means @ features
+    prepared.graph = replace(prepared.graph, features=features)
+    return method.double(), prepared
+
+
+def logistic(value):
+    return 1 / (1 + math.exp(-value))
+
+
+def naive_jensen_shannon(positive, negative):
+    attraction = sum(math.log(1 + math.exp(-value)) for value in positive) / len(positive)
+    return attraction + sum(math.log(1 + math.exp(value)) for value in negative) / len(negative)
+
+
+def naive_adjacency_loss(vectors, adjacency):
+    """The published weights: ones count (N^2 - E) / E times, and the mean N^2 / (N^2 - E) times."""
+    count = len(vectors)
+    edges = adjacency.sum().item() / 2
+    total = 0.0
+    for row in range(count):
+        for column in range(count):
+            chance = logistic((vectors[row] @ vectors[column]).item())
+            if adjacency[row, column]:
+                total -= (count**2 - edges) / edges * math.log(chance)
+            else:
+                total -= math.log(1 - chance)
+    return total / count**2 * count**2 / (count**2 - edges)
+
+
+def test_the_estimate_of_mutual_information_is_the_equation():
+    generator = torch.Generator().manual_seed(0)
+    positive = torch.rand(7, generator=generator, dtype=torch.float64)
+    negative = torch.rand(3, 7, generator=generator, dtype=torch.float64)
+    expected = naive_jensen_shannon(positive.tolist(), negative.reshape(-1).tolist())
+    assert jensen_shannon(positive, negative).item() == pytest.approx(expected, rel=1e-12)
+
+
+def some_vectors(count=30, width=5):
+    vectors = torch.randn(count, width, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    return vectors.requires_grad_()
+
+
+def some_entries():
+    adjacency = torch.rand(30, 30, generator=torch.Generator().manual_seed(4)) < 0.1
+    adjacency = adjacency | adjacency.T | torch.eye(30, dtype=torch.bool)
+    return adjacency, *adjacency.nonzero().unbind(1)
+
+
+def test_the_loss_of_the_adjacency_is_the_equation():
+    vectors = some_vectors()
+    adjacency, sources, targets = some_entries()
+    expected = naive_adjacency_loss(vectors.detach(), adjacency)
+    assert adjacency_loss(vectors, sources, targets).item() == pytest.approx(expected, rel=1e-12)
+
+
+def whole_adjacency_loss(vectors, adjacency):
+    """All pairs at once, with autograd."""
+    products = vectors @ vectors.T
+    edges = adjacency.sum() / 2
+    ones = torch.nn.functional.softplus(-products)[adjacency].sum() / edges
+    return ones + torch.nn.functional.softplus(products)[~adjacency].sum() / (len(vectors) ** 2 - edges)
+
+
+@pytest.mark.parametrize("numbers", [1, 7 * 30, 2**24])
+def test_blocks_give_the_value_and_the_gradient_of_all_pairs_at_once(monkeypatch, numbers):
+    monkeypatch.setattr(gmi, "BLOCK_NUMBERS", numbers)
+    vectors = some_vectors()
+    adjacency, sources, targets = some_entries()
+    blocked = adjacency_loss(vectors, sources, targets)
+    (gradient,) = torch.autograd.grad(blocked, vectors)
+    whole = whole_adjacency_loss(vectors, adjacency)
+    (expected,) = torch.autograd.grad(whole, vectors)
+    torch.testing.assert_close(blocked, whole)
+    torch.testing.assert_close(gradient, expected)
+
+
+@pytest.mark.parametrize("numbers", [1, 2**24])
+def test_the_sum_over_all_products_has_the_gradients_of_differences(monkeypatch, numbers):
+    monkeypatch.setattr(gmi, "BLOCK_NUMBERS", numbers)
+    columns = some_vectors(6)
+    anchors = some_vectors(4)
+    assert torch.autograd.gradcheck(summed_softplus, (anchors, columns))
+    assert torch.autograd.gradcheck(lambda vectors: summed_softplus(vectors, vectors), columns)
+
+
+def test_sampled_rows_give_the_whole_in_expectation():
+    vectors = some_vectors()
+    _, sources, targets = some_entries()
+    sampled = [adjacency_loss(vectors, sources, targets, torch.tensor([row])).item() for row in range(30)]
+    whole = adjacency_loss(vectors, sources, targets).item()
+    assert np.mean(sampled) == pytest.approx(whole, rel=1e-12)
+    assert np.std(sampled) > 1e-3
+
+
+def test_nothing_as_large_as_all_pairs_is_kept_for_the_gradient(monkeypatch):
+    monkeypatch.setattr(gmi, "BLOCK_NUMBERS", 1000)
+    graph = load("csbm-homophilic").graph
+    method = make_method(graph, hidden=4)
+    prepared = method.prepare(graph, CPU)
+    kept = []
+
+    def look(tensor):
+        kept.append(tensor.numel())
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(look, lambda tensor: tensor):
+        method.loss(prepared, 0, torch.Generator().manual_seed(0)).backward()
+    assert kept and max(kept) < graph.num_nodes**2 / 20
+
+
+def test_negatives_are_other_nodes_and_all_of_them_alike():
+    drawn = other_nodes(5, 4000, torch.Generator().manual_seed(0))
+    assert drawn.shape == (4000, 5)
+    for node in range(5):
+        counts = torch.bincount(drawn[:, node], minlength=5)
+        assert counts[node] == 0
+        others = torch.cat([counts[:node], counts[node + 1 :]])
+        # Five deviations of a binomial count of 4000 draws at one in four.
+        assert (others - 1000).abs().max() < 5 * math.sqrt(4000 * 0.25 * 0.75)
+
+
+def encode(state, adjacency, features):
+    """Two convolutions with one PReLU, from the equations."""
+    hidden = features
+    for layer in range(2):
+        hidden = adjacency @ hidden @ state[f"encoder.convolutions.{layer}.weight"]
+        hidden = hidden + state[f"encoder.convolutions.{layer}.bias"]
+        hidden = torch.where(hidden > 0, hidden, state["encoder.activation.weight"] * hidden)
+    return hidden
+
+
+def naive_means(graph, rows):
+    """Mean row of every node's neighbours by edge weight; zeros for a node without any."""
+    adjacency = graph.adjacency.toarray().astype(np.float64)
+    means = torch.zeros_like(rows)
+    for node in range(graph.num_nodes):
+        total = adjacency[node].sum()
+        for neighbour in np.flatnonzero(adjacency[node]):
+            means[node] += adjacency[node, neighbour] / total * rows[neighbour]
+    return means
+
+
+def naive_term(weight, bias, rows, others, drawn):
+    def output(node, other):
+        return logistic((rows[node] @ weight @ others[other] + bias).item())
+
+    nodes = range(len(others))
+    positive = [output(node, node) for node in nodes]
+    negative = [output(draws[node], node) for draws in drawn.tolist() for node in nodes]
+    return naive_jensen_shannon(positive, negative)
+
+
+@pytest.mark.parametrize("sparse_features", [False, True])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_step_is_the_weighted_sum_of_three_terms(directed, weighted, sparse_features):
+    graph = make_graph(sparse_features=sparse_features, directed=directed, weighted=weighted)
+    method = make_method(
+        graph, hidden=8, negatives=3, own_weight=0.7, neighbour_weight=1.3, structure_weight=0.4
+    )
+    method, prepared = in_double(method, method.prepare(graph, CPU))
+    assert isinstance(prepared.graph.features, SparseMatrix) == sparse_features
+    for place, pairing in enumerate((method.own, method.neighbour)):
+        torch.nn.init.normal_(pairing.weight, generator=torch.Generator().manual_seed(place))
+        torch.nn.init.constant_(pairing.bias, 0.3)
+    loss = method.loss(prepared, 0, torch.Generator().manual_seed(5))
+    generator = torch.Generator().manual_seed(5)
+    first, second = other_nodes(30, 3, generator), other_nodes(30, 3, generator)
+    state = {name: value.detach() for name, value in method.state_dict().items()}
+    adjacency, features = prepared.graph.adjacency.dense().double(), dense(prepared.graph.features)
+    hidden = encode(state, adjacency, features)
+    around = naive_means(graph, features @ state["encoder.convolutions.0.weight"])
+    around = torch.where(around > 0, around, state["neighbour_activation.weight"] * around)
+    expected = (
+        0.7 * naive_term(state["own.weight"], 0.3, features, hidden, first)
+        + 1.3 * naive_term(state["neighbour.weight"], 0.3, hidden, around, second)
+        + 0.4 * naive_adjacency_loss(hidden, adjacency > 0)
+    )
+    assert loss.item() == pytest.approx(expected, rel=1e-6)
+
+
+def test_gradients_match_central_differences():
+    graph = make_graph(sparse_features=True)
+    method = make_method(graph, hidden=6, rebuilt_rows=11)
+    method, prepared = in_double(method, method.prepare(graph, CPU))
+    # An isolated node without features would put an activation exactly on its bend.
+    for convolution in method.encoder.convolutions:
+        torch.nn.init.normal_(convolution.bias, std=0.1, generator=torch.Generator().manual_seed(1))
+
+    def value():
+        return method.loss(prepared, 0, torch.Generator().manual_seed(3))
+
+    gradients = torch.autograd.grad(value(), list(method.parameters()))
+    for (name, weight), gradient in zip(method.named_parameters(), gradients, strict=True):
+        values, place = weight.detach().view(-1), int(gradient.abs().argmax())
+        kept, sides = values[place].item(), []
+        for shift in (1e-6, -1e-6):
+            values[place] = kept + shift
+            sides.append(value().item())
+        values[place] = kept
+        slope = (sides[0] - sides[1]) / 2e-6
+        assert gradient.view(-1)[place].item() == pytest.approx(slope, rel=1e-4, abs=1e-8), name
+
+
+def test_the_adjacency_is_rebuilt_as_training_goes_on():
+    graph = load("csbm-homophilic").graph
+    method = make_method(graph, hidden=16, steps=40, learning_rate=0.01)
+    prepared = method.prepare(graph, CPU)
+    entries = prepared.graph.adjacency.row_of_entry, prepared.graph.adjacency.columns
+    before = adjacency_loss(method.embed(prepared), *entries)
+    train(method, prepared, seed=0)
+    assert adjacency_loss(method.embed(prepared), *entries) < 0.95 * before
+
+
+@pytest.fixture(scope="module")
+def chameleon():
+    folder = os.environ.get("SPGCL_DATA")
+    if not folder or not (Path(folder) / "chameleon").is_dir():
+        pytest.skip("SPGCL_DATA does not name a folder with the files of chameleon")
+    return load("chameleon")
+
+
+def test_chameleon_trained_briefly_beats_its_untrained_encoder(chameleon):
+    method = make_method(chameleon.graph, hidden=32, steps=60, learning_rate=0.005)
+    prepared = method.prepare(chameleon.graph, CPU)
+
+    def accuracy():
+        vectors = method.embed(prepared).numpy()
+        return tuned_probe(vectors, chameleon.labels, chameleon.splits).mean
+
+    untrained = accuracy()
+    train(method, prepared, seed=0)
+    assert accuracy() > untrained + 4

@@ -1,0 +1,126 @@
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from contrast_oracle import naive_loss
+
+from spgcl import augment
+from spgcl.datasets import load
+from spgcl.errors import InputError
+from spgcl.evaluation import tuned_probe
+from spgcl.graph import Graph
+from spgcl.methods.graphcl import KINDS, GraphCL, view_of
+from spgcl.tensors import GraphTensors
+from spgcl.training import train
+
+CPU = torch.device("cpu")
+
+
+def make_graph():
+    """Forty nodes, the last one isolated."""
+    generator = np.random.default_rng(0)
+    sources, targets = generator.integers(0, 39, (2, 80))
+    return Graph.from_edges(sources, targets, generator.normal(size=(40, 10)).astype(np.float32))
+
+
+def make_method(num_features, **settings):
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(0)
+        return GraphCL(num_features, **settings)
+
+
+def seeded(seed=7):
+    return torch.Generator().manual_seed(seed)
+
+
+def same(view, other):
+    return (
+        torch.equal(view.adjacency.rows, other.adjacency.rows)
+        and torch.equal(view.adjacency.columns, other.adjacency.columns)
+        and torch.equal(view.features, other.features)
+    )
+
+
+def test_every_kind_of_view_is_its_augmentation():
+    graph = GraphTensors.of(make_graph(), CPU)
+    generator = seeded()
+    perturbed = augment.add_edges(augment.drop_edges(graph, 0.15, generator), 0.15, generator)
+    expected = {
+        "nodes": augment.drop_nodes(graph, 0.3, seeded()),
+        "edges": perturbed,
+        "attributes": augment.drop_features(graph, 0.3, seeded()),
+        "subgraph": augment.random_walk_subgraph(graph, 0.7, seeded()),
+    }
+    assert tuple(expected) == KINDS
+    for kind, other in expected.items():
+        view, kept = view_of(graph, kind, 0.3, seeded())
+        assert same(view, other) and not same(view, graph)
+        gone = (view.features == 0).all(dim=1)
+        assert torch.equal(kept, ~gone) and kept.all() == (kind in ("edges", "attributes"))
+
+
+def test_any_view_is_each_kind_as_often():
+    graph = GraphTensors.of(make_graph(), CPU)
+    generator, counts = seeded(), dict.fromkeys(KINDS, 0)
+    for seed in range(400):
+        drawn = KINDS[int(torch.randint(4, (), generator=seeded(seed)))]
+        generator = seeded(seed)
+        view, _ = view_of(graph, "any", 0.3, seeded(seed))
+        torch.randint(4, (), generator=generator)
+        assert same(view, view_of(graph, drawn, 0.3, generator)[0])
+        counts[drawn] += 1
+    assert min(counts.values()) > 60 and max(counts.values()) < 140
+
+
+@pytest.mark.parametrize("kinds", [("nodes", "subgraph"), ("edges", "attributes"), ("any", "nodes")])
+def test_a_step_is_the_objective_over_the_nodes_that_both_views_hold(kinds):
+    first, second = kinds
+    method = make_method(
+        10, first_view=first, second_view=second, rate=0.4, hidden=6, projection=5, temperature=0.3
+    ).double()
+    prepared = method.prepare(make_graph(), CPU)
+    prepared.graph = replace(prepared.graph, features=prepared.graph.features.double())
+    generator = seeded()
+    views = [view_of(prepared.graph, kind, 0.4, generator) for kind in kinds]
+    shared = [node for node in range(40) if views[0][1][node] and views[1][1][node]]
+    assert (len(shared) == 40) == (first == "edges")
+    projections = [method.head(method.encoder(view, None, None)[shared]) for view, _ in views]
+    loss = method.loss(prepared, 0, seeded())
+    assert loss.item() == pytest.approx(naive_loss(*projections, 0.3), rel=1e-10)
+
+
+def test_views_without_a_common_node_still_give_a_loss():
+    pair = Graph.from_edges(np.array([0]), np.array([1]), np.eye(2))
+    method = make_method(2, first_view="nodes", second_view="nodes", rate=0.9, hidden=4)
+    prepared = method.prepare(pair, CPU)
+    losses = torch.stack([method.loss(prepared, 0, seeded(seed)) for seed in range(10)])
+    assert losses.isfinite().all()
+
+
+def test_a_rate_of_one_is_refused():
+    with pytest.raises(InputError, match=r"rate is 1.0; it must be at least 0 and below 1"):
+        GraphCL(3, rate=1.0)
+
+
+@pytest.fixture(scope="module")
+def chameleon():
+    folder = os.environ.get("SPGCL_DATA")
+    if not folder or not (Path(folder) / "chameleon").is_dir():
+        pytest.skip("SPGCL_DATA does not name a folder with the files of chameleon")
+    return load("chameleon")
+
+
+def test_chameleon_trained_briefly_beats_its_untrained_encoder(chameleon):
+    method = make_method(chameleon.graph.num_features, hidden=64, projection=64, steps=30, learning_rate=0.01)
+    prepared = method.prepare(chameleon.graph, CPU)
+
+    def accuracy():
+        vectors = method.embed(prepared).numpy()
+        return tuned_probe(vectors, chameleon.labels, chameleon.splits, strengths=(1e-3, 1e-5)).mean
+
+    untrained = accuracy()
+    train(method, prepared, seed=0)
+    assert accuracy() > untrained + 5

@@ -1,0 +1,170 @@
+import math
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+
+from spgcl import diffusion
+from spgcl.datasets import load
+from spgcl.diffusion import heat, personalised_pagerank
+from spgcl.evaluation import tuned_probe
+from spgcl.graph import Graph
+from spgcl.methods import mvgrl
+from spgcl.methods.mvgrl import MVGRL, FullMatrix, on_device
+from spgcl.tensors import SparseMatrix
+from spgcl.training import train
+
+CPU = torch.device("cpu")
+
+
+def make_graph(*, sparse_features=False, directed=False):
+    """Thirty nodes in one large part and some small ones, the last one isolated."""
+    generator = np.random.default_rng(0)
+    sources, targets = generator.integers(0, 29, (2, 60))
+    features = generator.normal(size=(30, 12)) * generator.uniform(0.2, 5, (30, 1))
+    if sparse_features:
+        features = sparse.csr_array(features * (generator.random(features.shape) < 0.07))
+    return Graph.from_edges(sources, targets, features, directed=directed)
+
+
+def make_method(graph, *, seed=0, **settings):
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        return MVGRL(graph.num_features, **settings)
+
+
+def dense(matrix):
+    return matrix.dense() if isinstance(matrix, SparseMatrix) else matrix
+
+
+def in_double(method, prepared):
+    features = prepared.graph.features
+    if isinstance(features, SparseMatrix):
+        features = replace(features, values=features.values.double())
+    else:
+        features = features.double()
+    prepared.graph = replace(prepared.graph, features=features)
+    prepared.diffused = replace(prepared.diffused, features=features)
+    return method.double(), prepared
+
+
+def encode(state, name, adjacency, features):
+    """Two convolutions with one PReLU, from the equations."""
+    hidden = features
+    for layer in range(2):
+        hidden = adjacency @ hidden @ state[f"{name}.convolutions.{layer}.weight"]
+        hidden = hidden + state[f"{name}.convolutions.{layer}.bias"]
+        hidden = torch.where(hidden > 0, hidden, state[f"{name}.activation.weight"] * hidden)
+    return hidden
+
+
+def naive_loss(views, weight, bias):
+    """Every node, real and shuffled, of either view against the summary of the other one."""
+    total = count = 0
+    for (real, fake), (other, _) in (views, views[::-1]):
+        summary = 1 / (1 + torch.exp(-other.sum(dim=0) / len(other)))
+        for rows, sign in ((real, 1), (fake, -1)):
+            for row in rows:
+                total += math.log(1 + math.exp(-sign * (row @ weight @ summary + bias).item()))
+                count += 1
+    return total / count
+
+
+@pytest.mark.parametrize("settings", [{}, {"diffusion": "heat"}, {"keep": 2}], ids=["ppr", "heat", "cut"])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("sparse_features", [False, True])
+def test_a_step_matches_nodes_with_the_other_views_summary(settings, directed, sparse_features):
+    graph = make_graph(sparse_features=sparse_features, directed=directed)
+    method = make_method(graph, hidden=8, **settings)
+    method, prepared = in_double(method, method.prepare(graph, CPU))
+    torch.nn.init.normal_(method.discriminator.weight, generator=torch.Generator().manual_seed(1))
+    torch.nn.init.constant_(method.discriminator.bias, 0.3)
+    loss = method.loss(prepared, 0, torch.Generator().manual_seed(5))
+    order = torch.randperm(30, generator=torch.Generator().manual_seed(5))
+    state = {name: value.detach() for name, value in method.state_dict().items()}
+    features = dense(prepared.graph.features)
+    views = []
+    for name, view in (("encoder", prepared.graph), ("diffused_encoder", prepared.diffused)):
+        matrix = view.adjacency.dense().double()
+        views.append([encode(state, name, matrix, rows) for rows in (features, features[order])])
+    expected = naive_loss(views, state["discriminator.weight"], 0.3)
+    assert loss.item() == pytest.approx(expected, rel=1e-9)
+    torch.testing.assert_close(method.embed(prepared), views[0][0] + views[1][0])
+
+
+def test_the_views_are_the_graph_and_its_diffusion():
+    graph = make_graph()
+    for settings, expected in (
+        ({"restart": 0.3}, personalised_pagerank(graph, restart=0.3, keep=0)),
+        ({"restart": 0.3, "keep": 3}, personalised_pagerank(graph, restart=0.3, keep=3)),
+        ({"diffusion": "heat", "time": 2.0}, heat(graph, time=2.0, keep=0)),
+    ):
+        prepared = make_method(graph, **settings).prepare(graph, CPU)
+        found = prepared.diffused.adjacency.dense().numpy()
+        np.testing.assert_allclose(found, expected.toarray(), rtol=1e-6)
+        assert prepared.diffused.features is prepared.graph.features
+
+
+def test_only_some_entries_are_kept_of_a_large_graph(monkeypatch):
+    graph = make_graph()
+    for module in (diffusion, mvgrl):
+        monkeypatch.setattr(module, "EXACT_UP_TO", 29)
+    monkeypatch.setattr(mvgrl, "KEPT_ABOVE", 4)
+    matrix = make_method(graph).prepare(graph, CPU).diffused.adjacency
+    assert matrix.counts.max() == 4 and type(matrix) is SparseMatrix
+    chosen = make_method(graph, keep=6).prepare(graph, CPU).diffused.adjacency
+    assert chosen.counts.max() == 6
+
+
+def random_matrix(density):
+    generator = np.random.default_rng(3)
+    values = generator.normal(size=(20, 20)) * (generator.random((20, 20)) < density)
+    return sparse.csr_array(values.astype(np.float32))
+
+
+def test_few_zeros_make_dense_products():
+    assert type(on_device(random_matrix(0.5), CPU)) is FullMatrix
+    assert type(on_device(random_matrix(0.02), CPU)) is SparseMatrix
+
+
+def test_a_full_matrix_is_the_sparse_one_in_value_and_gradient():
+    matrix = random_matrix(0.5)
+    full, plain = FullMatrix.of(matrix, CPU), SparseMatrix.of(matrix, CPU)
+    torch.testing.assert_close(full.dense(), plain.dense())
+    torch.testing.assert_close(full.transposed.dense(), plain.transposed.dense())
+    rows = torch.tensor([4, 4, 0])
+    torch.testing.assert_close(full.select(rows).dense(), plain.select(rows).dense())
+    gradients = []
+    for kind in (full, plain):
+        factor = torch.randn(20, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+        factor.requires_grad_()
+        product = kind @ factor
+        product.square().sum().backward()
+        gradients.append((product.detach(), factor.grad))
+    for mine, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(mine, other)
+
+
+@pytest.fixture(scope="module")
+def chameleon():
+    folder = os.environ.get("SPGCL_DATA")
+    if not folder or not (Path(folder) / "chameleon").is_dir():
+        pytest.skip("SPGCL_DATA does not name a folder with the files of chameleon")
+    return load("chameleon")
+
+
+def test_chameleon_trained_briefly_beats_its_untrained_encoders(chameleon):
+    method = make_method(chameleon.graph, hidden=32, steps=100, learning_rate=0.005, keep=32)
+    prepared = method.prepare(chameleon.graph, CPU)
+
+    def accuracy():
+        vectors = method.embed(prepared).numpy()
+        return tuned_probe(vectors, chameleon.labels, chameleon.splits).mean
+
+    untrained = accuracy()
+    train(method, prepared, seed=0)
+    assert accuracy() > untrained + 4

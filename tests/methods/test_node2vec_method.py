@@ -1,0 +1,119 @@
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from spgcl.datasets import load
+from spgcl.errors import InputError
+from spgcl.estimator import Embedder
+from spgcl.evaluation import tuned_probe
+from spgcl.graph import Graph
+from spgcl.methods import create, parameters
+from spgcl.methods.node2vec import Node2Vec
+from spgcl.training import draws, train
+from spgcl.walks import random_walks
+
+CPU = torch.device("cpu")
+TINY = {
+    "hidden": 8,
+    "walks": 3,
+    "walk_length": 6,
+    "window": 2,
+    "negatives": 3,
+    "steps": 12,
+    "learning_rate": 0.05,
+    "p": 0.5,
+    "q": 2.0,
+}
+
+
+def make_graph():
+    generator = np.random.default_rng(0)
+    sources, targets = generator.integers(0, 39, (2, 90))
+    return Graph.from_edges(sources, targets, generator.normal(size=(40, 3)))
+
+
+def fresh(name="node2vec", seed=0, **changes):
+    graph = make_graph()
+    method = create(name, 3, num_nodes=graph.num_nodes, seed=seed, settings=changes)
+    return method, method.prepare(graph, CPU)
+
+
+def outcome(name="node2vec", seed=0, **changes):
+    method, prepared = fresh(name, seed, **changes)
+    losses = train(method, prepared, seed=seed).losses
+    return np.array(losses).tobytes(), method.embed(prepared).numpy().tobytes()
+
+
+def test_the_walks_are_biased_by_p_and_q():
+    """A small p turns walks back, a large q keeps them near; on the same draws as the walks themselves."""
+    method, prepared = fresh(**TINY)
+    method.loss(prepared, 0, draws(0, CPU))
+    starts = method.skip_gram.order.repeat(3)
+    expected = random_walks(
+        prepared.paths, starts, 6, draws(0, CPU), return_parameter=0.5, in_out_parameter=2.0
+    )
+    assert torch.equal(prepared.memory["walks"], expected)
+
+
+def test_with_p_and_q_of_one_it_is_deepwalk():
+    plain = {**TINY, "p": 1.0, "q": 1.0}
+    assert outcome(**plain) == outcome(
+        "deepwalk", **{name: value for name, value in plain.items() if name not in "pq"}
+    )
+    assert outcome(**plain) != outcome(**TINY)
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_others():
+    first = outcome(seed=3, **TINY)
+    torch.rand(5)
+    assert outcome(seed=3, **TINY) == first and outcome(seed=4, **TINY)[1] != first[1]
+
+
+@pytest.mark.parametrize("name", parameters(Node2Vec))
+def test_every_hyper_parameter_has_an_effect(name):
+    value = TINY.get(name, parameters(Node2Vec)[name].default)
+    other = value + 1 if parameters(Node2Vec)[name].type is int else value / 2 or 0.1
+    assert outcome(**{**TINY, name: other}) != outcome(**TINY)
+
+
+@pytest.mark.parametrize("changes", [{"p": 0.0}, {"q": 0.0}])
+def test_biases_of_zero_are_refused(changes):
+    with pytest.raises(InputError, match="both must be above 0"):
+        create("node2vec", 3, num_nodes=4, seed=0, settings=changes)
+
+
+def test_edge_weights_lead_the_walks():
+    graph = make_graph()
+    sources = np.repeat(np.arange(40), graph.degrees)
+    results = []
+    for scale in (0.0, 1.0, 3.0):
+        weights = 1 + scale * ((sources + graph.columns) % 3)
+        weighted = Graph.from_edges(sources, graph.columns, graph.features, weights=weights)
+        results.append(Embedder("node2vec", **TINY).fit_transform(weighted).tobytes())
+    assert len(set(results)) == 3
+
+
+@pytest.fixture(scope="module")
+def chameleon():
+    folder = os.environ.get("SPGCL_DATA")
+    if not folder or not (Path(folder) / "chameleon").is_dir():
+        pytest.skip("SPGCL_DATA does not name a folder with the files of chameleon")
+    return load("chameleon")
+
+
+def accuracy(dataset, name, **settings):
+    """Mean over two splits under the tuned probe."""
+    parts = {part: getattr(dataset.splits, part)[:2] for part in ("train", "validation", "test")}
+    vectors = Embedder(name, device="cpu", **settings).fit_transform(dataset)
+    splits = replace(dataset.splits, **parts)
+    return tuned_probe(vectors, dataset.labels, splits, strengths=(1e-2, 1e-3, 1e-4)).mean
+
+
+def test_chameleon_trained_briefly_beats_an_untrained_encoder(chameleon):
+    trained = accuracy(chameleon, "node2vec", hidden=32, walks=2, steps=100, p=0.5)
+    assert trained > accuracy(chameleon, "node2vec", hidden=32, walks=1, steps=1) + 10
+    assert trained > accuracy(chameleon, "untrained", hidden=32)

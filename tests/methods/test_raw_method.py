@@ -1,0 +1,128 @@
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+
+from spgcl.datasets import load
+from spgcl.errors import InputError
+from spgcl.estimator import Embedder
+from spgcl.evaluation import tuned_probe
+from spgcl.graph import Graph
+from spgcl.methods import create, resolved_settings
+from spgcl.runs import describe_source, fit_run
+from spgcl.storage import Run, load_method, read_results
+from spgcl.training import train
+
+CPU = torch.device("cpu")
+UNTRAINED = {
+    "raw": {},
+    "smoothed": {"hops": 1},
+    "untrained": {"hidden": 8},
+    "spectral": {"hidden": 8},
+    "fastrp": {"hidden": 8},
+}
+
+
+def make_graph(features=None):
+    generator = np.random.default_rng(0)
+    sources, targets = generator.integers(0, 39, (2, 90))
+    return Graph.from_edges(
+        sources, targets, generator.normal(size=(40, 3)) if features is None else features
+    )
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "mostly zeros"])
+def test_the_features_come_back_as_they_are(form):
+    features = np.random.default_rng(1).normal(size=(40, 50)).astype(np.float32)
+    if form != "dense":
+        features *= np.random.default_rng(2).random(features.shape) < 0.05
+    graph = make_graph(sparse.csr_array(features) if form == "sparse" else features)
+    method = create("raw", 50, seed=0)
+    embeddings = method.embed(method.prepare(graph, CPU))
+    assert embeddings.dtype == torch.float32
+    np.testing.assert_array_equal(embeddings.numpy(), features)
+    embeddings.zero_()
+    np.testing.assert_array_equal(method.embed(method.prepare(graph, CPU)).numpy(), features)
+
+
+@pytest.mark.parametrize("name", UNTRAINED)
+def test_nothing_is_trained(name, monkeypatch):
+    def refuse(method):
+        raise AssertionError("an optimiser was asked for")
+
+    graph = make_graph()
+    method = create(name, 3, num_nodes=40, seed=0, settings=UNTRAINED[name])
+    monkeypatch.setattr(type(method), "optimiser", refuse, raising=False)
+    prepared = method.prepare(graph, CPU)
+    before = method.embed(prepared).numpy().tobytes()
+    assert method.loss(prepared, 0, torch.Generator()) is None
+    looks = []
+    history = train(
+        method,
+        prepared,
+        seed=0,
+        save=lambda checkpoint: looks.append(checkpoint),
+        save_every=0,
+        observe=lambda *_: {"seen": 1.0},
+        observe_every=1,
+    )
+    assert history.finished and history.losses == [] and history.resumed_from is None
+    assert history.observations == [{"step": 0, "seen": 1.0}] and not looks
+    assert train(method, prepared, seed=0).observations == []
+    assert method.embed(prepared).numpy().tobytes() == before
+
+
+@pytest.mark.parametrize("name", [*UNTRAINED, "deepwalk", "node2vec"])
+def test_a_run_is_written_and_its_method_loaded(name, tmp_path):
+    """Also methods without weights, and those with weights a node, survive the way to disk and back."""
+    graph = make_graph()
+    given = UNTRAINED.get(name, {"hidden": 8, "steps": 3})
+    settings = resolved_settings(name, None, "small", given)
+    described = describe_source("small.csv", {}, None, graph)
+    record = fit_run(tmp_path, graph, Run("small", name, None, settings, 3, described, "cpu", 1))
+    assert record.status == "finished" and record.steps == settings.get("steps", 0)
+    _, embeddings, nodes = read_results(tmp_path)
+    assert nodes.tolist() == list(range(40))
+    loaded = load_method(tmp_path)
+    assert loaded.embed(loaded.prepare(graph, CPU)).numpy().tobytes() == embeddings.tobytes()
+
+
+def test_features_too_wide_to_be_dense_are_refused_with_the_bytes():
+    wide = sparse.csr_array((40, 10**8), dtype=np.float32)
+    for name in ("raw", "smoothed"):
+        method = create(name, 10**8, seed=0)
+        with pytest.raises(InputError, match="need 16,000,000,000 bytes, above the 8,589,934,592"):
+            method.prepare(make_graph(wide), CPU)
+    joined = create("smoothed", 10**6, seed=0, settings={"joined": True, "hops": 99})
+    with pytest.raises(InputError, match="need 16,000,000,000 bytes"):
+        joined.prepare(make_graph(sparse.csr_array((40, 10**6), dtype=np.float32)), CPU)
+
+
+def test_it_embeds_graphs_it_was_not_fitted_on():
+    model = Embedder("raw").fit(make_graph())
+    other = make_graph(np.arange(120).reshape(40, 3))
+    np.testing.assert_array_equal(model.transform(other), other.features)
+
+
+@pytest.fixture(scope="module")
+def chameleon():
+    folder = os.environ.get("SPGCL_DATA")
+    if not folder or not (Path(folder) / "chameleon").is_dir():
+        pytest.skip("SPGCL_DATA does not name a folder with the files of chameleon")
+    return load("chameleon")
+
+
+def accuracy(dataset, name, **settings):
+    """Mean over two splits under the tuned probe."""
+    parts = {part: getattr(dataset.splits, part)[:2] for part in ("train", "validation", "test")}
+    vectors = Embedder(name, device="cpu", **settings).fit_transform(dataset)
+    splits = replace(dataset.splits, **parts)
+    return tuned_probe(vectors, dataset.labels, splits, strengths=(1e-2, 1e-3, 1e-4)).mean
+
+
+def test_chameleon_features_beat_an_untrained_encoder(chameleon):
+    assert accuracy(chameleon, "raw") > accuracy(chameleon, "untrained", hidden=128)

@@ -1,0 +1,98 @@
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+
+from spgcl.datasets import load
+from spgcl.estimator import Embedder
+from spgcl.evaluation import tuned_probe
+from spgcl.graph import Graph
+from spgcl.methods import create
+from spgcl.propagate import normalised_adjacency
+
+CPU = torch.device("cpu")
+
+
+def make_graph(*, sparse_features=False, directed=False):
+    """Forty nodes, the last one isolated, one of the others without features."""
+    generator = np.random.default_rng(0)
+    sources, targets = generator.integers(0, 39, (2, 90))
+    features = generator.normal(size=(40, 30)).astype(np.float32)
+    if sparse_features:
+        features *= generator.random(features.shape) < 0.05
+    features[3] = 0
+    given = sparse.csr_array(features) if sparse_features else features
+    return Graph.from_edges(sources, targets, given, directed=directed)
+
+
+def embedded(graph, **settings):
+    method = create("smoothed", graph.num_features, seed=0, settings=settings)
+    return method.embed(method.prepare(graph, CPU)).numpy()
+
+
+def naive(graph, hops):
+    """S^hops X, entry by entry, rows divided by their length."""
+    matrix = normalised_adjacency(graph).toarray().astype(np.float64)
+    rows = graph.features
+    rows = (rows.toarray() if sparse.issparse(rows) else rows).astype(np.float64)
+    for _ in range(hops):
+        rows = np.array([sum(matrix[node, other] * rows[other] for other in range(40)) for node in range(40)])
+    lengths = np.array([np.sqrt(sum(value * value for value in row)) for row in rows])
+    return rows / np.where(lengths > 0, lengths, 1)[:, None]
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("sparse_features", [False, True])
+@pytest.mark.parametrize("hops", [0, 1, 3])
+def test_features_are_averaged_as_often_as_asked(hops, sparse_features, directed):
+    graph = make_graph(sparse_features=sparse_features, directed=directed)
+    np.testing.assert_allclose(embedded(graph, hops=hops), naive(graph, hops), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("sparse_features", [False, True])
+def test_joined_blocks_stand_side_by_side(sparse_features):
+    graph = make_graph(sparse_features=sparse_features)
+    expected = np.hstack([naive(graph, hops) for hops in range(3)])
+    np.testing.assert_allclose(embedded(graph, hops=2, joined=True), expected, rtol=1e-4, atol=1e-6)
+
+
+def test_permuting_the_nodes_permutes_the_embeddings():
+    graph = make_graph()
+    order = np.random.default_rng(1).permutation(40)
+    place = np.argsort(order)
+    sources = np.repeat(np.arange(40), graph.degrees)
+    permuted = Graph.from_edges(place[sources], place[graph.columns], graph.features[order])
+    np.testing.assert_allclose(embedded(permuted), embedded(graph)[order], rtol=1e-5, atol=1e-6)
+
+
+def test_the_features_are_left_as_they_were():
+    graph = make_graph()
+    digest = graph.digest
+    embedded(graph, hops=0)
+    assert make_graph().digest == digest
+
+
+@pytest.fixture(scope="module")
+def chameleon():
+    folder = os.environ.get("SPGCL_DATA")
+    if not folder or not (Path(folder) / "chameleon").is_dir():
+        pytest.skip("SPGCL_DATA does not name a folder with the files of chameleon")
+    return load("chameleon")
+
+
+def accuracy(dataset, name, **settings):
+    """Mean over two splits under the tuned probe."""
+    parts = {part: getattr(dataset.splits, part)[:2] for part in ("train", "validation", "test")}
+    vectors = Embedder(name, device="cpu", **settings).fit_transform(dataset)
+    splits = replace(dataset.splits, **parts)
+    return tuned_probe(vectors, dataset.labels, splits, strengths=(1e-2, 1e-3, 1e-4)).mean
+
+
+def test_chameleon_smoothed_beats_an_untrained_encoder_and_raw_features(chameleon):
+    smoothed = accuracy(chameleon, "smoothed")
+    assert smoothed > accuracy(chameleon, "untrained", hidden=128) + 10
+    assert smoothed > accuracy(chameleon, "raw") + 10

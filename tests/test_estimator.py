@@ -1,0 +1,234 @@
+import warnings
+
+import networkx
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+from sklearn.base import clone
+
+import spgcl
+from spgcl.errors import InputError
+from spgcl.estimator import Embedder, choose_device, require_embeddable
+from spgcl.graph import Graph
+
+# Importing PyTorch Geometric runs torch.jit.script once, which torch calls deprecated.
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from torch_geometric.data import Data
+
+TINY = {
+    "hidden": 8,
+    "steps": 2,
+    "seeds": 6,
+    "hops": 1,
+    "pool_size": 20,
+    "positives": 3,
+    "negatives": 4,
+    # Sums over dense and over sparse rows round differently, and Adam makes much of little.
+    "normalise_features": False,
+    "device": "cpu",
+}
+NUM_NODES, WIDTH = 40, 5
+
+
+def make_parts(seed=0):
+    """Both directions of every edge, once, and the features."""
+    generator = np.random.default_rng(seed)
+    pairs = generator.integers(0, NUM_NODES - 1, (2, 90))
+    pairs = pairs[:, pairs[0] != pairs[1]]
+    edges = np.unique(np.concatenate([pairs, pairs[::-1]], axis=1), axis=1)
+    return edges, generator.normal(size=(NUM_NODES, WIDTH)).astype(np.float32)
+
+
+EDGES, FEATURES = make_parts()
+
+
+def make_network():
+    network = networkx.Graph()
+    network.add_nodes_from((node, {"x": row.tolist()}) for node, row in enumerate(FEATURES))
+    network.add_edges_from(EDGES.T.tolist())
+    return network
+
+
+def as_adjacency():
+    return sparse.csr_array((np.ones(EDGES.shape[1]), EDGES), shape=(NUM_NODES, NUM_NODES))
+
+
+SOURCES = {
+    "graph": lambda: Graph.from_edges(*EDGES, FEATURES),
+    "pyg": lambda: Data(x=torch.from_numpy(FEATURES.copy()), edge_index=torch.from_numpy(EDGES.copy())),
+    "networkx": lambda: Graph.of(make_network(), feature_attributes=["x"]),
+    "scipy": lambda: (as_adjacency(), FEATURES),
+    "scipy-sparse-features": lambda: (as_adjacency(), sparse.csr_array(FEATURES)),
+    "edge-array": lambda: (EDGES.T, FEATURES),
+    "edge-tensor": lambda: (torch.from_numpy(EDGES), FEATURES),
+}
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return Embedder(**TINY).fit_transform(SOURCES["graph"]())
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_every_form_of_a_graph_gives_the_same_vectors(kind, expected):
+    source = SOURCES[kind]()
+    model = Embedder(**TINY)
+    assert model.fit(source) is model
+    vectors = model.transform(source)
+    assert vectors.shape == (NUM_NODES, 8) and vectors.dtype == np.float32 and np.isfinite(vectors).all()
+    np.testing.assert_array_equal(vectors, expected)
+    np.testing.assert_array_equal(Embedder(**TINY).fit_transform(source), vectors)
+    assert model.n_features_in_ == WIDTH and len(model.history_.losses) == 2
+
+
+def test_a_graph_without_features_says_what_to_do():
+    for source in (make_network(), EDGES.T, as_adjacency()):
+        with pytest.raises(InputError, match="no features; give them"):
+            Embedder(**TINY).fit(source)
+
+
+def test_a_data_set_is_looked_at_for_its_graph_and_name_only():
+    dataset = spgcl.load("csbm-heterophilic")
+    model = Embedder(**TINY)
+    vectors = model.fit_transform(dataset, dataset.labels)
+    assert vectors.shape == (1500, 8)
+    np.testing.assert_array_equal(Embedder(**TINY).fit_transform(dataset.graph), vectors)
+    with pytest.raises(
+        InputError, match="preset 'published' of spgcl has no setting for 'csbm-heterophilic'"
+    ):
+        Embedder(preset="published").fit(dataset)
+
+
+def test_a_preset_is_taken_by_the_name_of_the_data_set():
+    graph = SOURCES["graph"]()
+    labels = np.arange(NUM_NODES) % 2
+    splits = spgcl.datasets.random_splits(labels, seed=0, count=1)
+    dataset = spgcl.Dataset("cora", graph, labels, splits)
+    model = Embedder(preset="published", **{**TINY, "pool_size": 30}).fit(dataset)
+    # The preset's own values, where nothing else was given.
+    assert model.method_.own_positive and model.method_.negative_weight == 100
+    assert model.method_.pool_size == 30 and model.method_.learning_rate == 1e-3
+    with pytest.raises(InputError, match="has no setting for ''"):
+        Embedder(preset="published", **TINY).fit(graph)
+
+
+def test_parameters_can_be_read_set_and_cloned():
+    model = Embedder(seed=4, dropout=0.25, **TINY)
+    own = {"method": "spgcl", "preset": None, "seed": 4, "device": "cpu"}
+    assert model.get_params() == own | {"dropout": 0.25} | TINY
+    assert model.set_params(seed=5, hidden=16, negatives=7) is model
+    copied = clone(model)
+    assert copied is not model and copied.get_params() == model.get_params()
+    assert copied.get_params()["hidden"] == 16 and not hasattr(copied, "method_")
+    graph = SOURCES["graph"]()
+    np.testing.assert_array_equal(copied.fit_transform(graph), model.fit_transform(graph))
+    assert clone(model).get_params() == model.get_params()
+    assert eval(repr(model)).get_params() == model.get_params()
+
+
+def test_setting_a_parameter_changes_the_next_fit():
+    graph = SOURCES["graph"]()
+    model = Embedder(**TINY)
+    first = model.fit_transform(graph)
+    assert model.set_params(hidden=4).fit_transform(graph).shape == (NUM_NODES, 4)
+    assert not np.array_equal(model.set_params(hidden=8, seed=1).fit_transform(graph), first)
+    np.testing.assert_array_equal(model.set_params(seed=0).fit_transform(graph), first)
+
+
+@pytest.mark.parametrize("change", [Embedder, Embedder().set_params])
+def test_an_unknown_parameter_lists_the_known_ones_with_the_nearest(change):
+    with pytest.raises(InputError) as caught:
+        change(positive=3)
+    message = str(caught.value)
+    assert "unknown parameter 'positive'; did you mean 'positives'" in message and "\n" not in message
+    assert "choose from: method, preset, seed, device, encoder, layers, hidden" in message
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"hidden": 0}, "hidden is 0; it must be above 0"),
+        ({"steps": "many"}, "steps is 'many'; it must be a whole number"),
+        ({"encoder": "gnc"}, "unknown value of encoder 'gnc'; did you mean 'gin' or 'gcn'"),
+        ({"positives": 20}, "positives is 20, but the pool has 20 entries"),
+        ({"preset": "best"}, "unknown preset 'best'"),
+        ({"device": "gpu"}, "unknown device 'gpu'"),
+    ],
+)
+def test_a_bad_value_is_refused_when_fitting(parameters, message):
+    with pytest.raises(InputError, match=message):
+        Embedder(**{**TINY, **parameters}).fit(SOURCES["graph"]())
+
+
+def test_an_unknown_method_is_refused():
+    with pytest.raises(InputError, match="unknown method 'spgc'; did you mean 'spgcl'"):
+        Embedder("spgc")
+
+
+def grown():
+    """Three more nodes: one joined to old ones, one joined to the first new one, one alone."""
+    more = np.random.default_rng(9).normal(size=(3, WIDTH)).astype(np.float32)
+    added = np.array([[NUM_NODES, NUM_NODES, NUM_NODES + 1], [0, 1, NUM_NODES]])
+    return Graph.from_edges(
+        *np.concatenate([EDGES, added], axis=1), np.concatenate([FEATURES, more]), node_ids=None
+    )
+
+
+@pytest.mark.parametrize("encoder", ["gcn", "gat", "sage"])
+def test_a_grown_graph_gives_vectors_to_old_and_new_nodes(encoder):
+    graph = SOURCES["graph"]()
+    model = Embedder(encoder=encoder, **TINY).fit(graph)
+    weights = {name: value.clone() for name, value in model.method_.state_dict().items()}
+    before, after = model.transform(graph), model.transform(grown())
+    assert after.shape == (NUM_NODES + 3, 8) and np.isfinite(after).all()
+    assert len(np.unique(after[-3:], axis=0)) == 3
+    # Two layers see two hops, in a GCN the degrees at their ends too: elsewhere nothing changes.
+    near = {0, 1}
+    for _ in range(2):
+        near |= {int(end) for start, end in EDGES.T if int(start) in near}
+    far = sorted(set(range(NUM_NODES)) - near)
+    assert far
+    np.testing.assert_allclose(after[far], before[far], rtol=1e-5, atol=1e-6)
+    assert not np.allclose(after[0], before[0])
+    for name, value in model.method_.state_dict().items():
+        assert torch.equal(value, weights[name])
+    np.testing.assert_array_equal(model.transform(graph), before)
+
+
+def test_another_width_of_features_is_refused():
+    model = Embedder(**TINY).fit(SOURCES["graph"]())
+    wider = Graph.from_edges(*EDGES, np.ones((NUM_NODES, WIDTH + 1)))
+    with pytest.raises(InputError, match="the graph has 6 features, but 5 were learned from"):
+        model.transform(wider)
+
+
+def test_transforming_before_fitting_is_refused():
+    with pytest.raises(InputError, match="this Embedder is not fitted yet; call fit first"):
+        Embedder(**TINY).transform(SOURCES["graph"]())
+
+
+def test_the_global_generators_are_left_as_they_were():
+    torch.manual_seed(11)
+    torch.rand(3)
+    np.random.seed(11)  # noqa: NPY002
+    before, numbers = torch.get_rng_state(), np.random.get_state()[1].tolist()  # noqa: NPY002
+    Embedder(**TINY).fit_transform(SOURCES["graph"]())
+    assert torch.equal(torch.get_rng_state(), before)
+    assert np.random.get_state()[1].tolist() == numbers  # noqa: NPY002
+
+
+def test_devices_are_chosen_by_name():
+    assert choose_device("cpu") == torch.device("cpu")
+    assert choose_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
+    if not torch.cuda.is_available():
+        with pytest.raises(InputError, match="device 'cuda' was asked for, but there is none here"):
+            choose_device("cuda")
+
+
+def test_a_transductive_method_embeds_its_own_graph_only():
+    require_embeddable("walks", inductive=False, same_graph=True)
+    require_embeddable("spgcl", inductive=True, same_graph=False)
+    with pytest.raises(InputError, match="walks is transductive"):
+        require_embeddable("walks", inductive=False, same_graph=False)

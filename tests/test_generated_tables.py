@@ -1,0 +1,170 @@
+"""The tables in the documents are those that results/ gives."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from spgcl.methods import resolved_settings
+
+ROOT = Path(__file__).parents[1]
+SCRIPT = ROOT / "benchmarks" / "tables.py"
+DOCUMENTS = ("README.md", "docs/results.md", "docs/data.md", "docs/methods/spgcl.md")
+
+
+@pytest.fixture(scope="module")
+def tables() -> ModuleType:
+    sys.path.insert(0, str(SCRIPT.parent))
+    try:
+        import tables
+    finally:
+        sys.path.remove(str(SCRIPT.parent))
+    return tables
+
+
+def training(dataset, seed, paper, *, preset="published", device="cuda", given=None):
+    return {
+        "dataset": dataset,
+        "method": "spgcl",
+        "preset": preset,
+        "given": given or {},
+        "seed": seed,
+        "metric": "accuracy",
+        "scores": {"paper": {"test": paper}, "tuned": {"test": paper + 1}},
+        "seconds": {"fit": 2.0 + seed, "eval": 1.0},
+        "peak_memory_mib": 100.0 + seed,
+        "device": device,
+        "processor": "a processor",
+    }
+
+
+def trial(dataset, number, scores, **settings):
+    return [
+        {"dataset": dataset, "trial": number, "seed": seed, "settings": settings, "validation": score}
+        for seed, score in enumerate(scores)
+    ]
+
+
+def run(*arguments):
+    return subprocess.run(
+        [sys.executable, str(SCRIPT), *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+
+
+def copy_of_documents(folder: Path) -> Path:
+    for name in DOCUMENTS:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
+    return folder
+
+
+def test_the_committed_documents_are_up_to_date():
+    checked = run("--check")
+
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_new_results_make_documents_stale_until_they_are_written(tmp_path):
+    root, results = copy_of_documents(tmp_path / "copy"), tmp_path / "results"
+    results.mkdir()
+    lines = [training("cora", seed, score) for seed, score in enumerate((11.0, 12.0, 13.0))]
+    (results / "scores.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    arguments = ("--root", root, "--results", results)
+
+    stale = run("--check", *arguments)
+    assert stale.returncode == 1
+    assert "README.md is stale" in stale.stderr
+    assert run(*arguments).returncode == 0
+    assert run("--check", *arguments).returncode == 0
+
+    for name in ("README.md", "docs/methods/spgcl.md"):
+        assert "| cora | 83.16 | 81.97 | 12.00 ± 0.82 |" in (root / name).read_text(encoding="utf-8")
+    page = (root / "docs/results.md").read_text(encoding="utf-8")
+    assert "| 12.00 ± 0.82 | 13.00 ± 0.82 | 3 | 3.0 | 102 |" in page
+
+
+def test_without_results_the_documents_say_so(tmp_path, tables):
+    made = tables.documents(ROOT, tmp_path)
+
+    assert {path.relative_to(ROOT).as_posix() for path in made} == set(DOCUMENTS)
+    assert made[ROOT / "README.md"].count(tables.NO_RESULTS) == 1
+    assert made[ROOT / "docs/results.md"].count(tables.NO_RESULTS) == 3
+
+
+def test_text_outside_the_markers_is_kept(tables, tmp_path):
+    text = "before\n<!-- a:begin -->\nold \\1\n<!-- a:end -->\nafter\n"
+
+    assert tables.replaced(text, "a", r"new \1", tmp_path) == text.replace("old", "new")
+    with pytest.raises(SystemExit, match="needs the markers"):
+        tables.replaced(text, "b", "new", tmp_path)
+
+
+def test_presets_given_values_and_devices_are_not_mixed(tables):
+    records = [
+        training("cora", 0, 50.0),
+        training("cora", 0, 60.0),
+        training("cora", 1, 70.0),
+        training("cora", 0, 10.0, device="cpu"),
+        training("cora", 0, 20.0, preset=None),
+        training("cora", 0, 30.0, preset=None, given={"hidden": "8"}),
+    ]
+
+    groups = tables.grouped(records)
+
+    assert list(groups) == [
+        ("spgcl", "published", ""),
+        ("spgcl", None, ""),
+        ("spgcl", None, "hidden=8"),
+    ]
+    assert tables.score(groups["spgcl", "published", ""]["cora"], "paper") == "65.00 ± 5.00"
+    assert tables.score(groups["spgcl", None, ""]["cora"], "paper") == "20.00"
+    summary = tables.summary_table(records, "spgcl")
+    assert "| graph | paper | authors' code | preset `published` | defaults |" in summary
+    assert "| cora | 83.16 | 81.97 | 65.00 ± 5.00 | 20.00 |" in summary
+    assert "full retrainings (1 to 2)" in summary
+
+
+def test_times_of_trainings_that_shared_the_machine_are_left_out(tables):
+    shared = {**training("cora", 0, 50.0), "workers": 4}
+
+    assert "| 50.00 | 51.00 | 1 | - | 100 |" in tables.full_tables([shared])
+    assert "| 2 | 3.0 | 101 |" in tables.full_tables([shared, training("cora", 1, 50.0)])
+
+
+def test_a_graph_without_a_score_for_a_preset_has_a_dash(tables):
+    summary = tables.summary_table(
+        [training("cora", 0, 50.0), training("actor", 0, 40.0, preset=None)], "spgcl"
+    )
+
+    assert "| cora | 83.16 | 81.97 | 50.00 | - |" in summary
+    assert "| actor | 28.94 | - | - | 40.00 |" in summary
+
+
+def test_the_search_is_won_by_the_best_mean_of_the_final_round(tables):
+    # Trial 9 has the best single score, but only trials with all seeds compete; a failed one counts as 0.
+    records = [
+        *trial("cora", 0, [70.0, 70.0, 70.0]),
+        *trial("cora", 5, [74.0, 72.0, 73.0]),
+        *trial("cora", 7, [90.0, None, 90.0]),
+        *trial("cora", 9, [99.0]),
+    ]
+
+    assert tables.winner(tables.validations(records)["cora"]) == 5
+    assert "| cora | drawn | 70.00 (3) | 73.00 (3) | 4 | 10 |" in tables.search_table(records)
+    assert tables.winner({9: [99.0]}) is None
+
+
+def test_the_validated_preset_holds_the_winners_of_the_committed_search(tables):
+    records = tables.read_lines(ROOT / "results" / "search.jsonl")
+    settings = {(record["dataset"], record["trial"]): record["settings"] for record in records}
+    winners = {name: tables.winner(trials) for name, trials in tables.validations(records).items()}
+    improved = {name: best for name, best in winners.items() if best}
+
+    assert improved
+    for name, best in improved.items():
+        preset = resolved_settings("spgcl", "validated", name, {})
+        chosen = settings[name, best]
+        assert {key: preset[key] for key in chosen} == chosen, name
