@@ -23,8 +23,6 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import torch
-
 import spgcl
 from spgcl.estimator import choose_device
 from spgcl.evaluation import probe
@@ -130,7 +128,6 @@ def dataset_of(name: str) -> spgcl.Dataset:
 
 def validate(name: str, trial: int, seed: int, settings: dict[str, Any]) -> dict[str, Any]:
     """Train once and return the mean validation score over the splits."""
-    torch.set_num_threads(1)
     device = choose_device("auto")
     dataset = dataset_of(name)
     record = {"dataset": name, "method": "spgcl", "trial": trial, "seed": seed, "settings": settings}

@@ -209,7 +209,7 @@ def test_notes_say_what_changed():
         "first",
         "1 self loops dropped",
         "1 repeated edges merged",
-        "2 edges listed in one direction only now go both ways (directed=True keeps them)",
+        "2 edges listed one way only now go both ways (directed=True or --directed keeps them)",
     )
 
 

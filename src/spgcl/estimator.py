@@ -51,8 +51,8 @@ class Embedder:
         self.preset = preset
         self.seed = seed
         self.device = device
-        self._settings: dict[str, Any] = {}
-        self._set(settings)
+        _require_known(method, settings)
+        self._settings = settings
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Own parameters and the hyper-parameters that were set."""
@@ -61,10 +61,11 @@ class Embedder:
 
     def set_params(self, **params: Any) -> Self:
         """Change parameters; an unknown name is an error that lists the known ones."""
-        for name in self._OWN:
-            if name in params:
-                setattr(self, name, params.pop(name))
-        self._set(params)
+        own = {name: params.pop(name) for name in self._OWN if name in params}
+        _require_known(own.get("method", self.method), {**self._settings, **params})
+        for name, value in own.items():
+            setattr(self, name, value)
+        self._settings.update(params)
         return self
 
     def fit(self, graph: Any, y: Any = None) -> Self:
@@ -103,16 +104,16 @@ class Embedder:
         """Train on a graph and embed its nodes."""
         return self.fit(graph, y).transform(graph)
 
-    def _set(self, settings: Mapping[str, Any]) -> None:
-        known = parameters(find(self.method))
-        for name in settings:
-            if name not in known:
-                raise unknown("parameter", name, [*self._OWN, *known])
-        self._settings.update(settings)
-
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
         return f"Embedder({given})"
+
+
+def _require_known(method: str, settings: Mapping[str, Any]) -> None:
+    known = parameters(find(method))
+    for name in settings:
+        if name not in known:
+            raise unknown("parameter", name, [*Embedder._OWN, *known])
 
 
 def choose_device(name: str) -> torch.device:

@@ -217,7 +217,7 @@ def _symmetrise(matrix: sparse.csr_array, said: list[str]) -> sparse.csr_array:
     one_way = both.nnz - matrix.nnz
     if one_way:
         said.append(
-            f"{one_way:,} edges listed in one direction only now go both ways (directed=True keeps them)"
+            f"{one_way:,} edges listed one way only now go both ways (directed=True or --directed keeps them)"
         )
     return both
 

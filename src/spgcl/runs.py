@@ -243,7 +243,7 @@ def describe_source(
     return {
         "source": source,
         "options": options,
-        "labels": str(labels) if labels else None,
+        "labels": str(labels.absolute()) if labels else None,
         "digest": graph.digest,
         "num_nodes": graph.num_nodes,
         "num_edges": graph.num_edges,

@@ -126,7 +126,7 @@ def test_networkx_direction_and_parallel_edges():
     arcs = networkx.DiGraph([(5, 3), (3, 9)])
     graph = read_graph(arcs, structural="degree")
     assert graph.node_ids.tolist() == [5, 3, 9] and stored(graph) == BOTH_WAYS
-    assert "2 edges listed in one direction only now go both ways" in graph.notes[0]
+    assert "2 edges listed one way only now go both ways" in graph.notes[0]
     assert stored(read_graph(arcs, structural="degree", directed=True)) == {(0, 1): 1, (1, 2): 1}
     parallel = networkx.MultiGraph()
     parallel.add_edge(0, 1, weight=2)

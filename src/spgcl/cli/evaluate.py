@@ -10,6 +10,9 @@ from spgcl.cli.output import print_json, print_table
 from spgcl.errors import InputError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from spgcl.cli.graphs import Loaded
 
 
@@ -71,46 +74,56 @@ def _require_alike(folders: list[Path]) -> None:
 
 def _labelled(folder: Path, labels: Path | None) -> "Loaded":
     from spgcl.cli.graphs import resolve
-    from spgcl.storage import read_run
+    from spgcl.storage import load_held_out, read_run
 
     graph = read_run(folder).graph
     recorded = Path(graph["labels"]) if graph["labels"] else None
     loaded = resolve(graph["source"], GraphOptions.recorded(graph["options"]), labels or recorded)
-    if loaded.labels is None:
-        raise InputError(f"{folder} has no labels to evaluate with; give them by --labels FILE")
+    if loaded.labels is None and load_held_out(folder) is None:
+        raise InputError(
+            f"{folder} has no labels to evaluate with; give them by --labels FILE, "
+            "or fit with --hold-out-edges for link prediction"
+        )
     return loaded
 
 
 def _evaluate_one(folder: Path, loaded: "Loaded", protocol: str, device: str) -> dict[str, Any]:
     import numpy as np
 
-    from spgcl.estimator import choose_device
-    from spgcl.evaluation import cluster, knn, link_scores, probe, tuned_probe
+    from spgcl.evaluation import link_scores
     from spgcl.storage import load_held_out, read_results
 
     run, embeddings, node_ids = read_results(folder)
     # Formats without types give whole numbers back for ids that were text.
     if not np.array_equal(node_ids.astype(str), loaded.graph.node_ids.astype(str)):
         raise InputError(f"the nodes of {run.graph['source']} are not those of {folder}; fit it again")
-    assert loaded.labels is not None
-    assert loaded.splits is not None
-    score = probe if protocol == "paper" else tuned_probe
-    where = str(choose_device(device))
-    scores = score(embeddings, loaded.labels, loaded.splits, metric=loaded.metric, device=where)
-    record = {
-        "dataset": run.dataset,
-        "method": run.method,
-        **scores.as_record(),
-        "protocol": protocol,
-        "split_source": loaded.splits.source,
-        "knn": knn(embeddings, loaded.labels, loaded.splits, metric=loaded.metric).as_record(),
-        "clustering": cluster(embeddings, loaded.labels),
-    }
+    record: dict[str, Any] = {"dataset": run.dataset, "method": run.method}
+    if loaded.labels is not None:
+        record |= _with_labels(embeddings, loaded, protocol, device)
     held_out = load_held_out(folder)
     if held_out is not None:
         record["link_prediction"] = link_scores(embeddings, *held_out)
     _write(folder, record)
     return record
+
+
+def _with_labels(
+    embeddings: "NDArray[np.float32]", loaded: "Loaded", protocol: str, device: str
+) -> dict[str, Any]:
+    from spgcl.estimator import choose_device
+    from spgcl.evaluation import cluster, knn, probe, tuned_probe
+
+    assert loaded.labels is not None
+    assert loaded.splits is not None
+    score = probe if protocol == "paper" else tuned_probe
+    where = str(choose_device(device))
+    return {
+        **score(embeddings, loaded.labels, loaded.splits, metric=loaded.metric, device=where).as_record(),
+        "protocol": protocol,
+        "split_source": loaded.splits.source,
+        "knn": knn(embeddings, loaded.labels, loaded.splits, metric=loaded.metric).as_record(),
+        "clustering": cluster(embeddings, loaded.labels),
+    }
 
 
 def _write(folder: Path, record: dict[str, Any]) -> None:
@@ -123,57 +136,46 @@ def _write(folder: Path, record: dict[str, Any]) -> None:
 
 def _over_retrainings(records: list[dict[str, Any]]) -> dict[str, Any]:
     """Sum up full retrainings: the deviation is over them, each counted by its own mean."""
+    first = records[0]
+    kept = ("dataset", "method", "protocol", "metric", "split_source")
+    summed: dict[str, Any] = {name: first[name] for name in kept if name in first}
+    if "mean" in first:
+        summed |= {**_spread([record["mean"] for record in records]), "std_over": "retrainings"}
+        summed["splits"] = [score for record in records for score in record["splits"]]
+        summed["knn"] = {**_spread([record["knn"]["mean"] for record in records]), "std_over": "retrainings"}
+    for part in ("clustering", "link_prediction"):
+        if part in first:
+            summed[part] = {
+                name: _spread([record[part][name] for record in records])["mean"] for name in first[part]
+            }
+    return {**summed, "retrainings": records}
+
+
+def _spread(values: list[float]) -> dict[str, float]:
     import numpy as np
 
-    means = [record["mean"] for record in records]
-    first = records[0]
-    return {
-        **{name: first[name] for name in ("dataset", "method", "protocol", "metric", "split_source")},
-        "mean": float(np.mean(means)),
-        "std": float(np.std(means)),
-        "std_over": "retrainings",
-        "splits": [score for record in records for score in record["splits"]],
-        "retrainings": records,
-        "knn": {"mean": float(np.mean([record["knn"]["mean"] for record in records]))},
-        **{
-            part: {name: float(np.mean([record[part][name] for record in records])) for name in first[part]}
-            for part in ("clustering", "link_prediction")
-            if part in first
-        },
-    }
+    return {"mean": float(np.mean(values)), "std": float(np.std(values))}
 
 
 def _show(record: dict[str, Any]) -> None:
-    units = {"retrainings": len(record.get("retrainings", ())), "splits": 0, "probe starts": 0}
-    units["splits"] = len({score["split"] for score in record["splits"]})
-    units["probe starts"] = len({score["start"] for score in record["splits"]})
-    over = record["std_over"]
-    rows = [
-        [
-            f"linear probe ({record['protocol']})",
-            record["metric"],
-            record["mean"],
-            record["std"],
-            f"{units[over]} {over}",
-        ]
-    ]
-    knn = record["knn"]
-    rows.append(
-        [
-            "k-NN",
-            record["metric"],
-            knn["mean"],
-            knn.get("std"),
-            f"{units.get(knn.get('std_over', over))} {knn.get('std_over', over)}",
-        ]
-    )
-    rows += [["k-means", name, value, None, ""] for name, value in record["clustering"].items()]
-    rows += [
-        ["link prediction", name, value, None, ""]
-        for name, value in record.get("link_prediction", {}).items()
-    ]
-    cells = [
-        [row[0], row[1], f"{row[2]:.2f}", "-" if row[3] is None else f"{row[3]:.2f}", row[4]] for row in rows
-    ]
-    title = f"{record['method']} on {record['dataset']} ({record['split_source']} splits)"
-    print_table(title, ["evaluation", "metric", "percent", "std", "over"], cells)
+    rows: list[list[str]] = []
+    title = f"{record['method']} on {record['dataset']}"
+    if "mean" in record:
+        title += f" ({record['split_source']} splits)"
+        rows.append(_scored(f"linear probe ({record['protocol']})", record, record))
+        rows.append(_scored("k-NN", record, record["knn"]))
+    for part, name in (("k-means", "clustering"), ("link prediction", "link_prediction")):
+        rows += [[part, metric, f"{value:.2f}", "-", ""] for metric, value in record.get(name, {}).items()]
+    print_table(title, ["evaluation", "metric", "percent", "std", "over"], rows)
+
+
+def _scored(part: str, record: dict[str, Any], scores: dict[str, Any]) -> list[str]:
+    over = scores["std_over"]
+    units = {
+        "retrainings": len(record.get("retrainings", ())),
+        "splits": len({score["split"] for score in record["splits"]}),
+        "probe starts": len({score["start"] for score in record["splits"]}),
+    }
+    counted = over if units[over] != 1 else over.removesuffix("s")
+    spread = f"{scores['std']:.2f}" if units[over] > 1 else "-"
+    return [part, record["metric"], f"{scores['mean']:.2f}", spread, f"{units[over]} {counted}"]

@@ -109,7 +109,7 @@ def fit(
             preset=preset,
             settings=settings,
             seed=number,
-            graph=describe_source(graph, options.given(), labels, training_graph),
+            graph=describe_source(loaded.source, options.given(), labels, training_graph),
             device=str(where),
             threads=torch.get_num_threads(),
             command=["spgcl", *sys.argv[1:]],

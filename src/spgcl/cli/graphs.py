@@ -41,6 +41,11 @@ class Loaded:
     class_names: tuple[str, ...]
     path: Path | None
 
+    @property
+    def source(self) -> str:
+        """What names this graph from any folder: the data set's name, or the file's absolute path."""
+        return self.name if self.path is None else str(self.path.absolute())
+
     @cached_property
     def splits(self) -> "Splits | None":
         """The data set's splits, or seeded ones over the user's labels, which a note then says."""

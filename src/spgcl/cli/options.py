@@ -56,9 +56,9 @@ class GraphOptions:
     directed: bool = False
 
     def given(self) -> dict[str, Any]:
-        """The options that are set, as plain values for a record."""
+        """The options that are set, as plain values for a record that can be read from any folder."""
         return {
-            name: str(value) if isinstance(value, Path) else value
+            name: str(value.absolute()) if isinstance(value, Path) else value
             for name, value in asdict(self).items()
             if value
         }

@@ -19,7 +19,7 @@ def minimise(objective: Objective, start: Tensor, *, tolerance: float, iteration
     """Minimise each row's own function by L-BFGS, all rows in the same evaluations.
 
     Every row has its own curvature history and step length, so its path is that of the row alone. A row stops
-    when its largest gradient entry is at most `tolerance`, or when further steps change its value by rounding only.
+    when its largest gradient entry is at most `tolerance`, or when steps change its value by rounding only.
 
     Args:
         objective: From points (problems, width) to values (problems,) and gradients (problems, width).

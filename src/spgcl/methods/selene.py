@@ -1,0 +1,224 @@
+"""SELENE: ego networks told apart by two channels, attributes and structure (Zhong et al., TMLR 2022)."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import sparse
+from torch import Tensor, nn
+from torch.nn.functional import mse_loss
+
+from spgcl.augment import drop_edges, mask_features
+from spgcl.encoders import Encoder
+from spgcl.errors import InputError
+from spgcl.graph import Features, Graph
+from spgcl.methods.bgrl import cosine_schedule
+from spgcl.methods.method import Method, Prepared
+from spgcl.pairs import sample_nodes
+from spgcl.tensors import GraphTensors, SparseMatrix, divided_by_row_sums
+
+# Keeps the gradient of a column that is the same for all nodes finite.
+SMALLEST_VARIANCE = 1e-12
+
+
+def decorrelation_loss(first: Tensor, second: Tensor) -> Tensor:
+    """The Barlow Twins objective: columns agree across two views and repeat nothing of each other.
+
+    With the correlation c_ij of column i of one view and column j of the other, the sum of (1 - c_ii)^2 and,
+    weighted by 1 / width, of c_ij^2 for i != j.
+
+    Args:
+        first: Embeddings of one view, shape (nodes, width).
+        second: Embeddings of the other view, same shape.
+    """
+    correlations = _standardised(first).T @ _standardised(second) / len(first)
+    diagonal = correlations.diagonal()
+    others = correlations.square().sum() - diagonal.square().sum()
+    return (1 - diagonal).square().sum() + others / len(diagonal)
+
+
+def _standardised(columns: Tensor) -> Tensor:
+    centred = columns - columns.mean(dim=0)
+    return centred * (centred.square().mean(dim=0) + SMALLEST_VARIANCE).rsqrt()
+
+
+def walk_encodings(graph: Graph, length: int) -> NDArray[np.float32]:
+    """Where walks end that start once at every node: log(1 + expected visits) after 0 ... `length` steps."""
+    adjacency = graph.adjacency.astype(np.float64)
+    strengths = adjacency.sum(axis=1)
+    inverse = np.divide(1, strengths, out=np.zeros_like(strengths), where=strengths > 0)
+    visits = [np.ones(graph.num_nodes)]
+    for _ in range(length):
+        visits.append(adjacency.T @ (inverse * visits[-1]))
+    return np.log1p(np.stack(visits, axis=1)).astype(np.float32)
+
+
+@dataclass(eq=False)
+class EgoNetworks(Prepared):
+    """The graph twice: with its attributes, and as the structure channel sees it.
+
+    Attributes:
+        structure: The same edges with encodings of the structure as features.
+    """
+
+    structure: GraphTensors = field(kw_only=True)
+
+
+class SELENE(Method):
+    """Ego networks are told apart by their attributes and, in a second channel, by their structure.
+
+    Args:
+        num_features: Width of the graph's features.
+        hidden: Width of the hidden layers of both channels.
+        embedding_width: Width that each channel has in the embedding.
+        structure_inputs: What the structure channel reads: encodings by walks, or the attributes too.
+        walk_length: Steps of the longest walk in the encodings.
+        normalise_features: Divide feature rows by their L1 norm.
+        drop_edges: Share of edges removed in a view of the structure channel (p_e).
+        mask_features: Share of columns masked in a view of either channel (p_x).
+        seeds: Ego networks drawn at every step.
+        warm_up: Share of the steps in which the learning rate rises, before it falls along a cosine.
+        steps: Updates of the weights.
+        learning_rate: Of AdamW, at its peak.
+        weight_decay: Of AdamW.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        *,
+        hidden: int = 256,
+        embedding_width: int = 256,
+        structure_inputs: Literal["walks", "walks_and_attributes"] = "walks_and_attributes",
+        walk_length: int = 3,
+        normalise_features: bool = False,
+        drop_edges: float = 0.3,
+        mask_features: float = 0.2,
+        seeds: int = 512,
+        warm_up: float = 0.1,
+        steps: int = 3000,
+        learning_rate: float = 1e-4,
+        weight_decay: float = 1e-5,
+    ) -> None:
+        super().__init__()
+        for name, rate in (
+            ("drop_edges", drop_edges),
+            ("mask_features", mask_features),
+            ("warm_up", warm_up),
+        ):
+            if not 0 <= rate < 1:
+                raise InputError(f"{name} is {rate}; it must be at least 0 and below 1")
+        for name, least, count in (("embedding_width", 1, embedding_width), ("seeds", 2, seeds)):
+            if count < least:
+                raise InputError(f"{name} is {count}; it must be {least} or more")
+        self.attributes_too = structure_inputs == "walks_and_attributes"
+        structure_width = walk_length + 1 + (num_features if self.attributes_too else 0)
+        self.attribute_encoder = Encoder(
+            num_features,
+            kind="mlp",
+            layers=1,
+            hidden=hidden,
+            activation="relu",
+            dropout=0.0,
+            batch_norm="affine",
+        )
+        self.attribute_head = nn.Linear(hidden, embedding_width)
+        self.decoder = nn.Sequential(
+            nn.Linear(embedding_width, hidden),
+            nn.BatchNorm1d(hidden),
+            nn.ReLU(),
+            nn.Linear(hidden, num_features),
+        )
+        self.structure_encoder = Encoder(
+            structure_width,
+            kind="gcn",
+            layers=2,
+            hidden=hidden,
+            activation="relu",
+            dropout=0.0,
+            batch_norm="affine",
+        )
+        self.structure_head = nn.Sequential(
+            nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, embedding_width)
+        )
+        self.walk_length, self.normalise_features = walk_length, normalise_features
+        self.edge_rate, self.column_rate, self.seeds, self.warm_up = drop_edges, mask_features, seeds, warm_up
+        self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
+        self.scheduled: torch.optim.Optimizer | None = None
+
+    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> EgoNetworks:
+        """Encode the structure by walks, and normalise the adjacency and, if asked, the features."""
+        del supervision
+        if graph.num_nodes < 2:
+            raise InputError("SELENE tells nodes apart and needs two; this graph has one")
+        if self.normalise_features:
+            graph = graph.with_features(divided_by_row_sums(graph.features))
+        encodings: Features = walk_encodings(graph, self.walk_length)
+        if self.attributes_too:
+            encodings = _joined(encodings, graph.features)
+        structure = GraphTensors.of(graph.with_features(encodings), device)
+        attributes = replace(GraphTensors.of(graph, device), adjacency=structure.adjacency)
+        return EgoNetworks(attributes, structure=structure)
+
+    def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
+        """Reconstruction of the attributes and decorrelation in both channels, over a draw of nodes."""
+        del step
+        assert isinstance(prepared, EgoNetworks)
+        chosen = sample_nodes(prepared.graph.num_nodes, self.seeds, generator).sort().values
+        attributes = _rows(prepared.graph, chosen)
+        views = [self._structure_view(prepared.structure, chosen, generator) for _ in range(2)]
+        masked = [mask_features(attributes, self.column_rate, generator) for _ in range(2)]
+        own = [self.attribute_head(self.attribute_encoder(view, None, None)) for view in masked]
+        clean = self.attribute_head(self.attribute_encoder(attributes, None, None))
+        rows = attributes.features
+        originals = rows.dense() if isinstance(rows, SparseMatrix) else rows
+        reconstruction = mse_loss(self.decoder(clean), originals)
+        return reconstruction + decorrelation_loss(*own) + decorrelation_loss(*views)
+
+    def optimiser(self) -> torch.optim.Optimizer:
+        """AdamW at the rate of the first step."""
+        self.scheduled = torch.optim.AdamW(
+            self.parameters(), lr=self._rate(0), weight_decay=self.weight_decay, fused=True
+        )
+        return self.scheduled
+
+    def after_step(self, step: int) -> None:
+        """Set the learning rate of the next step."""
+        if self.scheduled is not None:
+            for group in self.scheduled.param_groups:
+                group["lr"] = self._rate(step + 1)
+        if step + 1 == self.steps:
+            # The moments of AdamW are not kept alive by a method that is done.
+            self.scheduled = None
+
+    @torch.no_grad()
+    def embed(self, prepared: Prepared) -> Tensor:
+        """Both channels side by side, attributes first."""
+        assert isinstance(prepared, EgoNetworks)
+        attributes = self.attribute_head(self.attribute_encoder.embed(prepared.graph))
+        structure = self.structure_head(self.structure_encoder.embed(prepared.structure))
+        return torch.cat([attributes, structure], dim=1)
+
+    def _structure_view(self, graph: GraphTensors, chosen: Tensor, generator: torch.Generator) -> Tensor:
+        view = mask_features(drop_edges(graph, self.edge_rate, generator), self.column_rate, generator)
+        encoded: Tensor = self.structure_head(self.structure_encoder(view, chosen, None))
+        return encoded
+
+    def _rate(self, step: int) -> float:
+        return self.learning_rate * cosine_schedule(step, self.steps, self.warm_up * self.steps)
+
+
+def _joined(encodings: NDArray[np.float32], features: Features) -> Features:
+    if sparse.issparse(features):
+        return sparse.hstack([sparse.csr_array(encodings), features], format="csr")
+    return np.hstack([encodings, features])
+
+
+def _rows(graph: GraphTensors, chosen: Tensor) -> GraphTensors:
+    """The features of some nodes; without edges, as the attribute channel uses none."""
+    features = graph.features
+    return replace(
+        graph, features=features.select(chosen) if isinstance(features, SparseMatrix) else features[chosen]
+    )

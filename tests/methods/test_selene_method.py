@@ -1,0 +1,240 @@
+import copy
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+
+from spgcl.datasets import load
+from spgcl.errors import InputError
+from spgcl.evaluation import probe
+from spgcl.graph import Graph
+from spgcl.methods.bgrl import cosine_schedule
+from spgcl.methods.parameters import parameters
+from spgcl.methods.selene import SELENE, decorrelation_loss, walk_encodings
+from spgcl.tensors import SparseMatrix
+from spgcl.training import train
+
+CPU = torch.device("cpu")
+TINY = {"hidden": 8, "embedding_width": 5, "seeds": 20, "steps": 5, "learning_rate": 0.05}
+# A fraction of full training, small enough for one core.
+FLOOR = {"hidden": 64, "embedding_width": 64, "steps": 60, "learning_rate": 5e-3}
+
+
+def make_graph(**changes):
+    """Fifty nodes with features of uneven size, the last one isolated."""
+    generator = np.random.default_rng(0)
+    sources, targets = generator.integers(0, 49, (2, 120))
+    features = generator.normal(size=(50, 9)) * generator.uniform(0.2, 5, (50, 1))
+    return Graph.from_edges(sources, targets, features.astype(np.float32), **changes)
+
+
+def make_method(**changes):
+    torch.manual_seed(0)
+    method = SELENE(9, **{**TINY, **changes})
+    return method, method.prepare(make_graph(), CPU)
+
+
+def seeded(seed=5):
+    return torch.Generator().manual_seed(seed)
+
+
+def outcome(graph=None, seed=0, **changes):
+    """Everything a user sees of a training, as bytes."""
+    method, prepared = make_method(**changes)
+    if graph is not None:
+        prepared = method.prepare(graph, CPU)
+    losses = train(method, prepared, seed=seed).losses
+    return losses, method.embed(prepared).numpy().tobytes()
+
+
+def naive_decorrelation(first, second):
+    nodes, width = len(first), len(first[0])
+    total = 0.0
+    for i in range(width):
+        for j in range(width):
+            a, b = [row[i] for row in first], [row[j] for row in second]
+            mean_a, mean_b = sum(a) / nodes, sum(b) / nodes
+            both = sum((x - mean_a) * (y - mean_b) for x, y in zip(a, b, strict=True))
+            spread = sum((x - mean_a) ** 2 for x in a) * sum((y - mean_b) ** 2 for y in b)
+            correlation = both / spread**0.5
+            total += (1 - correlation) ** 2 if i == j else correlation**2 / width
+    return total
+
+
+def test_the_decorrelation_is_that_of_naive_loops():
+    first, second = torch.randn(2, 13, 4, generator=seeded(), dtype=torch.float64)
+    second = second + first
+    expected = naive_decorrelation(first.tolist(), second.tolist())
+    assert decorrelation_loss(first, second).item() == pytest.approx(expected, rel=1e-9)
+
+
+def test_equal_views_of_uncorrelated_columns_cost_nothing():
+    columns = torch.tensor([[1.0, 1], [1, -1], [-1, 1], [-1, -1]], dtype=torch.float64) * 3 + 7
+    assert decorrelation_loss(columns, columns).item() == pytest.approx(0, abs=1e-9)
+    assert decorrelation_loss(columns, columns.flip(1)).item() == pytest.approx(2 + 2 / 2)
+
+
+def test_a_constant_column_has_a_finite_gradient():
+    columns = torch.randn(10, 3, generator=seeded())
+    columns[:, 1] = 2
+    columns.requires_grad_()
+    decorrelation_loss(columns, columns * 2).backward()
+    assert columns.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_walk_encodings_are_expected_visits_of_walks_from_every_node(directed):
+    graph = make_graph(directed=directed)
+    dense = graph.adjacency.toarray().astype(np.float64)
+    visits = np.zeros((50, 4))
+    for start in range(50):
+        here = np.eye(50)[start]
+        for step in range(4):
+            visits[:, step] += here
+            onward = np.zeros(50)
+            for node in range(50):
+                neighbours = np.flatnonzero(dense[node])
+                if len(neighbours):
+                    onward[neighbours] += here[node] / len(neighbours)
+            here = onward
+    np.testing.assert_allclose(walk_encodings(graph, 3), np.log1p(visits), rtol=1e-5)
+
+
+def test_the_structure_channel_reads_walks_and_if_asked_attributes():
+    graph = make_graph()
+    _, prepared = make_method()
+    expected = np.hstack([walk_encodings(graph, 3), graph.features])
+    np.testing.assert_array_equal(prepared.structure.features.numpy(), expected)
+    assert prepared.graph.adjacency is prepared.structure.adjacency
+    few = graph.with_features(sparse.random_array((50, 90), density=0.02, rng=1, format="csr"))
+    torch.manual_seed(0)
+    prepared = SELENE(90, **TINY).prepare(few, CPU)
+    assert isinstance(prepared.structure.features, SparseMatrix)
+    expected = np.hstack([walk_encodings(graph, 3), few.features.toarray()])
+    np.testing.assert_array_equal(prepared.structure.features.dense().numpy(), expected)
+    _, prepared = make_method(structure_inputs="walks", walk_length=2)
+    np.testing.assert_array_equal(prepared.structure.features.numpy(), walk_encodings(graph, 2))
+
+
+def test_without_noise_and_with_all_nodes_the_loss_is_that_of_its_three_parts():
+    method, prepared = make_method(drop_edges=0.0, mask_features=0.0, seeds=50)
+    attributes = method.attribute_head(method.attribute_encoder(prepared.graph, None, None))
+    structure = method.structure_head(method.structure_encoder(prepared.structure, None, None))
+    squares = (method.decoder(attributes) - prepared.graph.features).square().detach()
+    expected = sum(squares.reshape(-1).tolist()) / squares.numel()
+    for channel in (attributes, structure):
+        rows = channel.detach().double().tolist()
+        expected += naive_decorrelation(rows, rows)
+    assert method.loss(prepared, 0, seeded()).item() == pytest.approx(expected, rel=1e-4)
+
+
+def test_every_weight_is_trained():
+    method, prepared = make_method()
+    method.loss(prepared, 0, seeded()).backward()
+    assert all(weight.grad is not None for weight in method.parameters())
+
+
+def test_the_embedding_joins_the_channels_in_evaluation_mode():
+    method, prepared = make_method()
+    train(method, prepared, seed=0)
+    embeddings = method.embed(prepared)
+    assert embeddings.shape == (50, 10) and embeddings.dtype == torch.float32
+    assert not embeddings.requires_grad and method.structure_encoder.training
+    method.eval()
+    attributes = method.attribute_head(method.attribute_encoder(prepared.graph, None, None))
+    structure = method.structure_head(method.structure_encoder(prepared.structure, None, None))
+    torch.testing.assert_close(embeddings, torch.cat([attributes, structure], dim=1).detach())
+
+
+def test_the_learning_rate_rises_and_falls_along_its_schedule():
+    method, prepared = make_method(warm_up=0.4)
+    rates = []
+    start = method.optimiser
+
+    def watched():
+        optimiser = start()
+        optimiser.register_step_pre_hook(lambda own, *_: rates.append(own.param_groups[0]["lr"]))
+        return optimiser
+
+    method.optimiser = watched
+    train(method, prepared, seed=0)
+    assert rates == pytest.approx([0.05 * cosine_schedule(step, 5, 2) for step in range(5)])
+    assert method.scheduled is None
+
+
+def test_training_continued_from_a_checkpoint_gives_the_same_bytes():
+    whole = outcome(seed=3)
+    kept = []
+    method, prepared = make_method()
+    train(method, prepared, seed=3, save=lambda point: kept.append(copy.deepcopy(point)), stop=lambda: True)
+    assert kept[0].step == 1
+    method, prepared = make_method()
+    losses = train(method, prepared, seed=3, start=kept[0]).losses
+    assert (losses, method.embed(prepared).numpy().tobytes()) == whole
+
+
+def test_the_same_seed_gives_the_same_bytes_with_sparse_features_too():
+    few = make_graph()
+    few = few.with_features(np.where(few.features > 4, few.features, 0))
+    for graph in (make_graph(), few):
+        assert outcome(graph, seed=1) == outcome(graph, seed=1) != outcome(graph, seed=2)
+
+
+def test_permuting_the_nodes_permutes_the_embeddings():
+    graph = make_graph()
+    method, prepared = make_method()
+    train(method, prepared, seed=0)
+    order = np.random.default_rng(1).permutation(50)
+    place = np.argsort(order)
+    sources = np.repeat(np.arange(50), graph.degrees)
+    permuted = Graph.from_edges(place[sources], place[graph.columns], graph.features[order])
+    again = method.embed(method.prepare(permuted, CPU))
+    torch.testing.assert_close(again, method.embed(prepared)[order], rtol=1e-5, atol=1e-6)
+
+
+def other(parameter):
+    if parameter.choices:
+        return next(choice for choice in parameter.choices if choice != parameter.default)
+    if parameter.type is bool:
+        return not parameter.default
+    value = TINY.get(parameter.name, parameter.default)
+    return value + 1 if parameter.type is int else value / 2
+
+
+@pytest.mark.parametrize("name", parameters(SELENE))
+def test_every_hyper_parameter_has_an_effect(name):
+    assert outcome(**{name: other(parameters(SELENE)[name])}) != outcome()
+
+
+@pytest.mark.parametrize("name", ["drop_edges", "mask_features", "warm_up"])
+def test_a_share_of_one_is_refused(name):
+    with pytest.raises(InputError, match=f"{name} is 1.0; it must be at least 0 and below 1"):
+        SELENE(9, **{name: 1.0})
+
+
+def test_counts_that_are_too_small_are_refused():
+    with pytest.raises(InputError, match="seeds is 1; it must be 2 or more"):
+        SELENE(9, seeds=1)
+    with pytest.raises(InputError, match="embedding_width is 0; it must be 1 or more"):
+        SELENE(9, embedding_width=0)
+
+
+def test_chameleon_trained_briefly_beats_its_untrained_encoder():
+    if not Path(os.environ.get("SPGCL_DATA", "absent"), "chameleon").is_dir():
+        pytest.skip("SPGCL_DATA does not name a folder with the files of chameleon")
+    dataset = load("chameleon")
+    torch.manual_seed(0)
+    method = SELENE(dataset.graph.num_features, **FLOOR)
+    prepared = method.prepare(dataset.graph, CPU)
+
+    def accuracy():
+        return probe(
+            method.embed(prepared), dataset.labels, dataset.splits, epochs=300, learning_rate=0.01
+        ).mean
+
+    untrained = accuracy()
+    train(method, prepared, seed=0)
+    assert accuracy() > untrained + 4
