@@ -175,24 +175,18 @@ def main() -> None:
         if arguments.candidates:
             run([(name, 100 + place, 0) for place in range(len(CANDIDATES)) for name in arguments.datasets])
             return
-        if arguments.changes:
-            run(
-                [
-                    (name, trial, seed)
-                    for seed in range(FINAL_SEEDS + 1)
-                    for name in arguments.datasets
-                    for trial in [CHANGED[name], *range(200, 200 + len(CHANGES[name]))]
-                ]
-            )
-            return
-        run([(name, trial, 0) for trial in range(TRIALS) for name in arguments.datasets])
-        finalists = [(name, trial) for name in arguments.datasets for trial in best(scores, name, FINALISTS)]
+        trials = {
+            name: range(200, 200 + len(CHANGES[name])) if arguments.changes else range(TRIALS)
+            for name in arguments.datasets
+        }
+        run([(name, trial, 0) for name in trials for trial in trials[name]])
+        finalists = [(name, trial) for name in trials for trial in best(scores, name, trials[name])]
         run([(name, trial, seed) for name, trial in finalists for seed in range(1, FINAL_SEEDS + 1)])
 
 
-def best(scores: dict[tuple[str, int], dict[int, float]], name: str, count: int) -> list[int]:
-    """Trials with the best first score."""
-    return sorted(range(TRIALS), key=lambda trial: -scores[name, trial][0])[:count]
+def best(scores: dict[tuple[str, int], dict[int, float]], name: str, trials: range) -> list[int]:
+    """The finalists: trials with the best first score."""
+    return sorted(trials, key=lambda trial: -scores[name, trial][0])[:FINALISTS]
 
 
 def keep(scores: dict[tuple[str, int], dict[int, float]], record: dict[str, Any]) -> None:

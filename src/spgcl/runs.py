@@ -81,6 +81,13 @@ def _is_unfinished(path: Path) -> bool:
     return path.name.startswith(".") and path.name.endswith(".part")
 
 
+def remove_run(folder: Path) -> None:
+    """Remove a run's files, and its folder when nothing else is in it."""
+    _clear(folder)
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+
+
 def _clear(folder: Path) -> None:
     for name in RUN_FILES:
         (folder / name).unlink(missing_ok=True)

@@ -23,6 +23,9 @@ with warnings.catch_warnings():
 CPU = torch.device("cpu")
 SELF_SUPERVISED = [name for name, method in METHODS.items() if not method.supervised]
 INDUCTIVE = [name for name in SELF_SUPERVISED if METHODS[name].inductive]
+# Methods that draw nothing, and those that have nothing to say of a node without edges.
+SEEDLESS = {"raw", "smoothed", "spectral"}
+EDGES_ALONE = {"spectral"}
 
 # Sizes for a graph of sixty nodes; a method takes those it has. A learning rate this high makes small
 # differences visible in a few steps.
@@ -36,9 +39,16 @@ TINY = {
     "positives": 3,
     "negatives": 4,
     "dropout": 0.3,
+    "walks": 2,
+    "walk_length": 6,
+    "window": 2,
 }
 # What a parameter needs to be switched on, where it would be idle at these sizes.
 CONTEXT: dict[tuple[str, str], dict[str, object]] = {
+    ("afgrl", "clusters"): {"clusters": 4},
+    ("afgrl", "clusterings"): {"clusters": 8, "clusterings": 1},
+    ("afgrl", "cluster_steps"): {"clusters": 8, "cluster_steps": 1},
+    ("mvgrl", "time"): {"diffusion": "heat"},
     ("spgcl", "batch_norm_rows"): {"batch_norm": "plain"},
     ("spgcl", "head_input"): {"activation": "prelu"},
     ("spgcl", "hops"): {"pool_size": 0},
@@ -62,7 +72,9 @@ def small_graph():
 
 def trained(name, graph=None, *, seed=0, **changes):
     graph = small_graph() if graph is None else graph
-    method = create(name, graph.num_features, seed=seed, settings=tiny(name, **changes))
+    method = create(
+        name, graph.num_features, num_nodes=graph.num_nodes, seed=seed, settings=tiny(name, **changes)
+    )
     prepared = method.prepare(graph, CPU)
     history = train(method, prepared, seed=seed)
     return method, history, method.embed(prepared)
@@ -81,7 +93,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(name):
     torch.rand(5)
     assert outcome(name, seed=3) == first
     losses, embeddings = outcome(name, seed=4)
-    assert embeddings != first[1]
+    assert (embeddings != first[1]) == (name not in SEEDLESS)
     assert losses != first[0] or not losses
 
 
@@ -91,7 +103,7 @@ def test_embeddings_are_finite_float32_rows_for_every_node(name):
     assert embeddings.dtype == torch.float32 and not embeddings.requires_grad
     assert embeddings.ndim == 2 and len(embeddings) == 60 and embeddings.isfinite().all()
     # The isolated node is told apart from nothing by its own features.
-    assert embeddings[-1].abs().max() > 0
+    assert embeddings[-1].abs().max() > 0 or name in EDGES_ALONE
     assert np.isfinite(history.losses).all()
 
 
@@ -100,8 +112,10 @@ def test_the_loss_is_finite_and_falls(name):
     graph = load("csbm-homophilic").graph
     known = parameters(METHODS[name])
     wanted = {"hidden": 16, "steps": 40, "learning_rate": 0.01, "seeds": 64, "pool_size": 256}
+    wanted |= {"predictor_width": 16, "embedding_width": 16, "projection": 16}
+    wanted |= {"walks": 2, "walk_length": 10}
     settings = {key: value for key, value in wanted.items() if key in known}
-    method = create(name, graph.num_features, seed=0, settings=settings)
+    method = create(name, graph.num_features, num_nodes=graph.num_nodes, seed=0, settings=settings)
     losses = train(method, method.prepare(graph, CPU), seed=0).losses
     if not losses:
         pytest.skip(f"{name} trains nothing")
@@ -123,7 +137,7 @@ def test_permuting_the_nodes_permutes_the_embeddings(name):
     assert not torch.allclose(again, embeddings)
 
 
-@pytest.mark.parametrize("name", INDUCTIVE)
+@pytest.mark.parametrize("name", SELF_SUPERVISED)
 def test_a_saved_method_gives_the_same_bytes_when_loaded(name, tmp_path):
     graph = small_graph()
     method, _, embeddings = trained(name)
@@ -142,7 +156,7 @@ def test_a_saved_method_gives_the_same_bytes_when_loaded(name, tmp_path):
 def test_looking_does_not_change_the_training(name):
     graph = small_graph()
     plain = outcome(name)
-    method = create(name, graph.num_features, seed=0, settings=tiny(name))
+    method = create(name, graph.num_features, num_nodes=graph.num_nodes, seed=0, settings=tiny(name))
     prepared = method.prepare(graph, CPU)
     seen = []
 

@@ -155,7 +155,7 @@ def test_people_get_tables_without_control_characters(fitted, capsys):
 
 def test_methods_list_what_a_constructor_takes(capsys):
     methods = answer(capsys, "methods")
-    assert [list(method) for method in methods] == [["name", "inductive", "supervised", "parameters"]]
+    assert all(list(method) == ["name", "inductive", "supervised", "parameters"] for method in methods)
     assert methods[0]["name"] == "spgcl" and methods[0]["inductive"] and not methods[0]["supervised"]
     assert methods[0]["parameters"]["positives"] == {"default": 5, "type": "int"}
     assert methods[0]["parameters"]["encoder"]["choices"] == ["gcn", "gat", "gin", "sage", "mlp"]

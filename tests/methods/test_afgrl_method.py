@@ -29,7 +29,7 @@ TINY = {
     "learning_rate": 0.05,
 }
 # A fraction of full training, small enough for one core.
-FLOOR = {"hidden": 64, "predictor_width": 64, "clusterings": 2, "cluster_steps": 5, "steps": 60}
+FLOOR = {"hidden": 64, "predictor_width": 64, "clusterings": 2, "cluster_steps": 5, "steps": 40}
 
 
 def make_graph():
@@ -212,7 +212,7 @@ def test_chameleon_trained_briefly_beats_its_untrained_encoder():
 
     def accuracy():
         return probe(
-            method.embed(prepared), dataset.labels, dataset.splits, epochs=300, learning_rate=0.01
+            method.embed(prepared), dataset.labels, dataset.splits, epochs=200, learning_rate=0.02
         ).mean
 
     untrained = accuracy()

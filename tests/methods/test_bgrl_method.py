@@ -21,7 +21,7 @@ CPU = torch.device("cpu")
 TINY = {"hidden": 8, "embedding_width": 6, "predictor_width": 7, "steps": 6, "learning_rate": 0.05}
 SHARES = ("drop_edges_1", "drop_edges_2", "mask_features_1", "mask_features_2", "decay", "warm_up")
 # A fraction of full training, small enough for one core.
-FLOOR = {"hidden": 64, "embedding_width": 64, "predictor_width": 64, "steps": 100, "learning_rate": 5e-3}
+FLOOR = {"hidden": 64, "embedding_width": 64, "predictor_width": 64, "steps": 60, "learning_rate": 0.01}
 
 
 def make_graph():
@@ -182,9 +182,9 @@ def test_chameleon_trained_briefly_beats_its_untrained_encoder():
 
     def accuracy():
         return probe(
-            method.embed(prepared), dataset.labels, dataset.splits, epochs=300, learning_rate=0.01
+            method.embed(prepared), dataset.labels, dataset.splits, epochs=200, learning_rate=0.02
         ).mean
 
     untrained = accuracy()
     train(method, prepared, seed=0)
-    assert accuracy() > untrained + 4
+    assert accuracy() > untrained + 10

@@ -9,7 +9,7 @@ import torch
 from spgcl.datasets import load
 from spgcl.errors import InputError
 from spgcl.estimator import Embedder
-from spgcl.evaluation import tuned_probe
+from spgcl.evaluation import probe
 from spgcl.graph import Graph
 from spgcl.methods import create, parameters
 from spgcl.methods.fastrp import FastRP, projected_powers, very_sparse_projection
@@ -108,12 +108,12 @@ def chameleon():
 
 
 def accuracy(dataset, name, **settings):
-    """Mean over two splits under the tuned probe."""
+    """Mean over two splits under the paper's probe."""
     parts = {part: getattr(dataset.splits, part)[:2] for part in ("train", "validation", "test")}
-    vectors = Embedder(name, device="cpu", **settings).fit_transform(dataset)
     splits = replace(dataset.splits, **parts)
-    return tuned_probe(vectors, dataset.labels, splits, strengths=(1e-2, 1e-3, 1e-4)).mean
+    vectors = Embedder(name, device="cpu", **settings).fit_transform(dataset)
+    return probe(vectors, dataset.labels, splits, starts=1).mean
 
 
 def test_chameleon_projections_beat_an_untrained_encoder(chameleon):
-    assert accuracy(chameleon, "fastrp", hidden=64) > accuracy(chameleon, "untrained", hidden=64) + 5
+    assert accuracy(chameleon, "fastrp", hidden=128) > accuracy(chameleon, "untrained", hidden=128) + 8

@@ -11,7 +11,7 @@ from scipy import sparse
 from spgcl.augment import drop_edges, mask_features
 from spgcl.datasets import load
 from spgcl.errors import InputError
-from spgcl.evaluation import tuned_probe
+from spgcl.evaluation import probe
 from spgcl.graph import Graph
 from spgcl.methods.gca import (
     CENTRALITIES,
@@ -213,14 +213,19 @@ def chameleon():
     return load("chameleon")
 
 
+# The paper's probe at its fixed rate reads little from a narrow untrained encoder. Training also makes the
+# embeddings larger, which helps that probe, so the objective has to have fallen well below chance, too.
 def test_chameleon_trained_briefly_beats_its_untrained_encoder(chameleon):
-    method = make_method(chameleon.graph.num_features, hidden=64, steps=30)
+    method = make_method(chameleon.graph.num_features, hidden=32, steps=25)
     prepared = method.prepare(chameleon.graph, CPU)
+    masks = chameleon.splits
+    three = replace(masks, train=masks.train[:3], validation=masks.validation[:3], test=masks.test[:3])
 
     def accuracy():
         vectors = method.embed(prepared).numpy()
-        return tuned_probe(vectors, chameleon.labels, chameleon.splits, strengths=(1e-3, 1e-5)).mean
+        return probe(vectors, chameleon.labels, three, epochs=300, learning_rate=0.02).mean
 
     untrained = accuracy()
-    train(method, prepared, seed=0)
-    assert accuracy() > untrained + 5
+    losses = train(method, prepared, seed=0).losses
+    assert losses[-1] < losses[0] - 0.7
+    assert accuracy() > untrained + 8

@@ -10,7 +10,7 @@ from scipy import sparse
 from spgcl.datasets import load
 from spgcl.errors import InputError
 from spgcl.estimator import Embedder
-from spgcl.evaluation import tuned_probe
+from spgcl.evaluation import probe
 from spgcl.graph import Graph
 from spgcl.methods import create, resolved_settings
 from spgcl.runs import describe_source, fit_run
@@ -117,12 +117,12 @@ def chameleon():
 
 
 def accuracy(dataset, name, **settings):
-    """Mean over two splits under the tuned probe."""
-    parts = {part: getattr(dataset.splits, part)[:2] for part in ("train", "validation", "test")}
-    vectors = Embedder(name, device="cpu", **settings).fit_transform(dataset)
+    """Of one split, under the paper's probe cut short."""
+    parts = {part: getattr(dataset.splits, part)[:1] for part in ("train", "validation", "test")}
     splits = replace(dataset.splits, **parts)
-    return tuned_probe(vectors, dataset.labels, splits, strengths=(1e-2, 1e-3, 1e-4)).mean
+    vectors = Embedder(name, device="cpu", **settings).fit_transform(dataset)
+    return probe(vectors, dataset.labels, splits, starts=1, epochs=300).mean
 
 
 def test_chameleon_features_beat_an_untrained_encoder(chameleon):
-    assert accuracy(chameleon, "raw") > accuracy(chameleon, "untrained", hidden=128)
+    assert accuracy(chameleon, "raw") > accuracy(chameleon, "untrained", hidden=128) + 8

@@ -18,9 +18,9 @@ from spgcl.tensors import SparseMatrix
 from spgcl.training import train
 
 CPU = torch.device("cpu")
-TINY = {"hidden": 8, "embedding_width": 5, "seeds": 20, "steps": 5, "learning_rate": 0.05}
+TINY = {"hidden": 8, "projection_width": 5, "seeds": 20, "steps": 5, "learning_rate": 0.05}
 # A fraction of full training, small enough for one core.
-FLOOR = {"hidden": 64, "embedding_width": 64, "steps": 60, "learning_rate": 5e-3}
+FLOOR = {"hidden": 64, "steps": 30, "learning_rate": 5e-3}
 
 
 def make_graph(**changes):
@@ -137,16 +137,17 @@ def test_every_weight_is_trained():
     assert all(weight.grad is not None for weight in method.parameters())
 
 
-def test_the_embedding_joins_the_channels_in_evaluation_mode():
-    method, prepared = make_method()
+def test_the_embedding_weighs_and_joins_the_channels_in_evaluation_mode():
+    method, prepared = make_method(attribute_share=0.25)
     train(method, prepared, seed=0)
     embeddings = method.embed(prepared)
-    assert embeddings.shape == (50, 10) and embeddings.dtype == torch.float32
+    assert embeddings.shape == (50, 16) and embeddings.dtype == torch.float32
     assert not embeddings.requires_grad and method.structure_encoder.training
     method.eval()
-    attributes = method.attribute_head(method.attribute_encoder(prepared.graph, None, None))
-    structure = method.structure_head(method.structure_encoder(prepared.structure, None, None))
-    torch.testing.assert_close(embeddings, torch.cat([attributes, structure], dim=1).detach())
+    attributes = method.attribute_encoder(prepared.graph, None, None)
+    structure = method.structure_encoder(prepared.structure, None, None)
+    expected = torch.cat([attributes / 4, structure * 3 / 4], dim=1).detach()
+    torch.testing.assert_close(embeddings, expected)
 
 
 def test_the_learning_rate_rises_and_falls_along_its_schedule():
@@ -215,11 +216,13 @@ def test_a_share_of_one_is_refused(name):
         SELENE(9, **{name: 1.0})
 
 
-def test_counts_that_are_too_small_are_refused():
+def test_values_out_of_range_are_refused():
     with pytest.raises(InputError, match="seeds is 1; it must be 2 or more"):
         SELENE(9, seeds=1)
-    with pytest.raises(InputError, match="embedding_width is 0; it must be 1 or more"):
-        SELENE(9, embedding_width=0)
+    with pytest.raises(InputError, match=r"attribute_share is 1\.5; it must be between 0 and 1"):
+        SELENE(9, attribute_share=1.5)
+    with pytest.raises(InputError, match="projection_width is 0; it must be 1 or more"):
+        SELENE(9, projection_width=0)
 
 
 def test_chameleon_trained_briefly_beats_its_untrained_encoder():
@@ -232,9 +235,9 @@ def test_chameleon_trained_briefly_beats_its_untrained_encoder():
 
     def accuracy():
         return probe(
-            method.embed(prepared), dataset.labels, dataset.splits, epochs=300, learning_rate=0.01
+            method.embed(prepared), dataset.labels, dataset.splits, epochs=60, learning_rate=0.01
         ).mean
 
     untrained = accuracy()
     train(method, prepared, seed=0)
-    assert accuracy() > untrained + 4
+    assert accuracy() > untrained + 5

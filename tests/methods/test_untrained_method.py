@@ -70,19 +70,13 @@ def chameleon():
 
 
 def accuracy(dataset, name, **settings):
-    """Mean over two splits under the tuned probe."""
-    parts = {part: getattr(dataset.splits, part)[:2] for part in ("train", "validation", "test")}
-    vectors = Embedder(name, device="cpu", **settings).fit_transform(dataset)
+    """Of one split under the tuned probe."""
+    parts = {part: getattr(dataset.splits, part)[:1] for part in ("train", "validation", "test")}
     splits = replace(dataset.splits, **parts)
+    vectors = Embedder(name, device="cpu", **settings).fit_transform(dataset)
     return tuned_probe(vectors, dataset.labels, splits, strengths=(1e-2, 1e-3, 1e-4)).mean
 
 
-def test_chameleon_graph_convolution_differs_from_the_same_encoder_without_edges(chameleon):
-    """What a random network makes of the features depends on whether it sees the edges."""
-    assert (
-        abs(
-            accuracy(chameleon, "untrained", hidden=64)
-            - accuracy(chameleon, "untrained", hidden=64, encoder="mlp")
-        )
-        > 1
-    )
+def test_chameleon_random_convolutions_beat_the_same_encoder_without_edges(chameleon):
+    alone = accuracy(chameleon, "untrained", hidden=64, encoder="mlp")
+    assert accuracy(chameleon, "untrained", hidden=64) > alone + 10

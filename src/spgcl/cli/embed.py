@@ -27,6 +27,7 @@ def embed(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
     graph: Annotated[str, typer.Argument(help="A data set's name, or a path to a graph.")],
     out: Annotated[Path, typer.Option("--out", help="File to write: .parquet, .npy or .csv.")],
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")] = False,
     features: FeaturesOption = None,
     structural: StructuralOption = None,
     source: SourceOption = None,
@@ -44,10 +45,11 @@ def embed(
 
     from spgcl.cli.graphs import resolve
     from spgcl.estimator import choose_device, require_embeddable
-    from spgcl.io import write_embedding_file
+    from spgcl.io import require_free, write_embedding_file
     from spgcl.runs import explained_memory
     from spgcl.storage import load_method, read_run
 
+    require_free(out, overwrite=overwrite)
     record = read_run(run)
     # Bytes depend on both: on the run's own graph they are to be those that `fit` wrote.
     torch.set_num_threads(threads or record.threads)

@@ -81,7 +81,7 @@ def fit(
     from spgcl.evaluation.health import observer
     from spgcl.evaluation.links import hold_out_edges as hold_out
     from spgcl.methods import resolved_settings
-    from spgcl.runs import describe_source, fit_run, open_folder, tidy
+    from spgcl.runs import describe_source, fit_run, open_folder, remove_run, tidy
     from spgcl.storage import Run
 
     if resume and overwrite:
@@ -91,7 +91,7 @@ def fit(
     where = choose_device(device)
     options = GraphOptions(features, structural, source, target, weight, attributes, id_, directed)
     loaded = resolve(graph, options, labels)
-    settings = resolved_settings(method, preset, loaded.name, _given(set_, steps))
+    settings = resolved_settings(method, preset, loaded.preset_name, _given(set_, steps))
     for remark in loaded.graph.notes:
         note(remark)
     folder = out or Path("runs") / f"{loaded.name}-{method}-{seed}"
@@ -118,6 +118,9 @@ def fit(
         )
         earlier = open_folder(place, run, resume=resume, overwrite=overwrite)
         planned.append((place, run, earlier, training_graph, held_out))
+    if overwrite and seeds > 1:
+        for leftover in set(folder.glob("seed-*")) - {place for place, *_ in planned}:
+            remove_run(leftover)
     done = []
     # Only now, when all folders have been looked at, does the first training start.
     for place, run, earlier, training_graph, held_out in planned:

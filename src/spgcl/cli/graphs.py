@@ -46,6 +46,11 @@ class Loaded:
         """What names this graph from any folder: the data set's name, or the file's absolute path."""
         return self.name if self.path is None else str(self.path.absolute())
 
+    @property
+    def preset_name(self) -> str:
+        """What presets know this graph by; a user's file is none of theirs, whatever it is called."""
+        return self.name if self.path is None else str(self.path)
+
     @cached_property
     def splits(self) -> "Splits | None":
         """The data set's splits, or seeded ones over the user's labels, which a note then says."""

@@ -12,7 +12,7 @@ from spgcl.evaluation.checks import checked_labels
 from spgcl.graph import Graph
 from spgcl.propagate import normalised_adjacency, smooth
 
-_EXACT_NODES = 50_000
+_EXACT_NODES = 20_000
 _BLOCK_BYTES = 64 * 2**20
 # A multiplication in a sparse product takes about as long as this many in a dense one.
 _SPARSE_COST = 40
@@ -40,7 +40,7 @@ def transformed_homophily(
 ) -> TransformedHomophily:
     """Edge homophily of the graph that joins each node to its most cosine-similar other nodes.
 
-    Similarities are exact, over all nodes, a block of anchors at a time. Above 50,000 nodes the anchors are a
+    Similarities are exact, over all nodes, a block of anchors at a time. Above 20,000 nodes the anchors are a
     seeded sample, so that the number of compared pairs stops growing. Nodes without a label, or with nothing
     but zeros after smoothing, are no anchors.
 

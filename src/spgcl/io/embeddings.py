@@ -57,9 +57,7 @@ def write_embedding_file(
         nodes: Where an .npy leaves its ids; beside it, as NAME.nodes.txt, by default.
     """
     file = Path(path)
-    format = file.suffix.removeprefix(".")
-    if format not in get_args(Format):
-        raise InputError(f"{file}: cannot write embeddings as {file.suffix!r}; use .parquet, .npy or .csv")
+    format = _format_of(file)
     matrix = np.ascontiguousarray(embeddings, dtype=np.float32)
     if matrix.ndim != 2 or not matrix.shape[1]:
         raise InputError(f"embeddings need two dimensions (nodes x columns), not shape {matrix.shape}")
@@ -73,6 +71,23 @@ def write_embedding_file(
     with replacing(file) as temporary:
         save(temporary, matrix, ids)
     return file
+
+
+def require_free(path: str | PathLike[str], *, overwrite: bool) -> None:
+    """Refuse, before any work is done, a file that embeddings cannot be written to or would replace."""
+    file = Path(path)
+    _format_of(file)
+    if not file.parent.is_dir():
+        raise InputError(f"{file}: there is no folder {file.parent}; make it first")
+    if file.exists() and not overwrite:
+        raise InputError(f"{file} exists; replace it with --overwrite or choose another --out")
+
+
+def _format_of(file: Path) -> str:
+    format = file.suffix.removeprefix(".")
+    if format not in get_args(Format):
+        raise InputError(f"{file}: cannot write embeddings as {file.suffix!r}; use .parquet, .npy or .csv")
+    return format
 
 
 def read_embeddings(folder: str | PathLike[str]) -> tuple[NDArray[np.float32], NDArray[Any]]:

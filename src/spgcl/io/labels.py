@@ -47,6 +47,13 @@ def _read_array(path: Path, graph: Graph) -> NDArray[Any]:
     values = read_npy(path)
     if values.shape != (graph.num_nodes,):
         raise InputError(f"{path}: labels of shape {values.shape}, but the graph has {graph.num_nodes} nodes")
+    if not _are_row_numbers(graph.node_ids):
+        node = graph.node_ids[:1].tolist()[0]
+        raise InputError(
+            f"{path}: rows of an .npy are nodes 0 to {graph.num_nodes - 1}, but this graph has ids such as "
+            f"{node!r}; give the labels as a table by id"
+        )
+    values = values[graph.node_ids]
     if values.dtype.kind == "f":
         bad = ~np.isfinite(values) | (values != np.floor(values))
         if bad.any():
@@ -58,6 +65,10 @@ def _read_array(path: Path, graph: Graph) -> NDArray[Any]:
     if values.dtype.kind not in "biuU":
         raise InputError(f"{path}: labels of type {values.dtype}; use integers or text")
     return values
+
+
+def _are_row_numbers(node_ids: NDArray[Any]) -> bool:
+    return node_ids.dtype.kind == "i" and np.array_equal(np.sort(node_ids), np.arange(len(node_ids)))
 
 
 def _read_label_table(path: Path, graph: Graph, id_column: str | None) -> NDArray[Any]:

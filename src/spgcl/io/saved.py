@@ -63,7 +63,9 @@ def _load(path: Path) -> Any:
         EdgeStorage,
     ]
     try:
-        with torch.serialization.safe_globals(storage):
+        with torch.serialization.safe_globals(storage), warnings.catch_warnings():
+            # What torch says of a file that it did not write, the error below says in one line.
+            warnings.simplefilter("ignore")
             return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         found = re.search(r"GLOBAL (\S+)", str(error))

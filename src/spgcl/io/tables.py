@@ -61,7 +61,8 @@ def _read_parquet(path: Path) -> Table:
     with opening(path, "Parquet file"):
         # A plain file: a folder name such as "year=2024" on the way must not add a column.
         with path.open("rb") as file:
-            table = parquet.ParquetFile(file).read()
+            # Without threads: one that outlives the interpreter would abort the process at its end.
+            table = parquet.ParquetFile(file).read(use_threads=False)
         columns = [_decoded(column) for column in table.columns]
     if not table.num_rows or not columns:
         raise InputError(f"{path}: holds no rows; is it the right file?")

@@ -6,12 +6,51 @@ from typing import Any
 import torch
 
 from spgcl.errors import unknown
+from spgcl.methods.afgrl import AFGRL
+from spgcl.methods.bgrl import BGRL
+from spgcl.methods.deepwalk import DeepWalk
+from spgcl.methods.dgi import DGI
+from spgcl.methods.fastrp import FastRP
+from spgcl.methods.gae import GAE
+from spgcl.methods.gca import GCA
+from spgcl.methods.gmi import GMI
+from spgcl.methods.grace import GRACE
+from spgcl.methods.graphcl import GraphCL
 from spgcl.methods.method import Method, Prepared
+from spgcl.methods.mvgrl import MVGRL
+from spgcl.methods.node2vec import Node2Vec
 from spgcl.methods.parameters import Parameter, checked, parameters
 from spgcl.methods.presets import preset
+from spgcl.methods.raw import Raw
+from spgcl.methods.selene import SELENE
+from spgcl.methods.smoothed import Smoothed
+from spgcl.methods.spectral import Spectral
 from spgcl.methods.spgcl import SPGCL
+from spgcl.methods.untrained import Untrained
+from spgcl.methods.vgae import VGAE
 
-METHODS: dict[str, type[Method]] = {"spgcl": SPGCL}
+# The default first, then the baselines in the order of the paper's tables, then those that train nothing.
+METHODS: dict[str, type[Method]] = {
+    "spgcl": SPGCL,
+    "deepwalk": DeepWalk,
+    "node2vec": Node2Vec,
+    "selene": SELENE,
+    "gae": GAE,
+    "vgae": VGAE,
+    "dgi": DGI,
+    "gmi": GMI,
+    "mvgrl": MVGRL,
+    "grace": GRACE,
+    "gca": GCA,
+    "graphcl": GraphCL,
+    "bgrl": BGRL,
+    "afgrl": AFGRL,
+    "raw": Raw,
+    "smoothed": Smoothed,
+    "untrained": Untrained,
+    "spectral": Spectral,
+    "fastrp": FastRP,
+}
 
 __all__ = ["METHODS", "Method", "Parameter", "Prepared", "create", "find", "parameters", "resolved_settings"]
 

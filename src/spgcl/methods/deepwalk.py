@@ -38,7 +38,7 @@ class DeepWalk(Method):
         window: int = 10,
         negatives: int = 5,
         steps: int = 2000,
-        learning_rate: float = 0.01,
+        learning_rate: float = 0.025,
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__()

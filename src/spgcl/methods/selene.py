@@ -72,7 +72,8 @@ class SELENE(Method):
     Args:
         num_features: Width of the graph's features.
         hidden: Width of the hidden layers of both channels.
-        embedding_width: Width that each channel has in the embedding.
+        projection_width: Width in which the views of a channel are compared.
+        attribute_share: Weight of the attribute channel in the embedding; the structure channel has the rest.
         structure_inputs: What the structure channel reads: encodings by walks, or the attributes too.
         walk_length: Steps of the longest walk in the encodings.
         normalise_features: Divide feature rows by their L1 norm.
@@ -90,7 +91,8 @@ class SELENE(Method):
         num_features: int,
         *,
         hidden: int = 256,
-        embedding_width: int = 256,
+        projection_width: int = 16,
+        attribute_share: float = 0.2,
         structure_inputs: Literal["walks", "walks_and_attributes"] = "walks_and_attributes",
         walk_length: int = 3,
         normalise_features: bool = False,
@@ -98,8 +100,8 @@ class SELENE(Method):
         mask_features: float = 0.2,
         seeds: int = 512,
         warm_up: float = 0.1,
-        steps: int = 3000,
-        learning_rate: float = 1e-4,
+        steps: int = 500,
+        learning_rate: float = 1e-3,
         weight_decay: float = 1e-5,
     ) -> None:
         super().__init__()
@@ -110,7 +112,9 @@ class SELENE(Method):
         ):
             if not 0 <= rate < 1:
                 raise InputError(f"{name} is {rate}; it must be at least 0 and below 1")
-        for name, least, count in (("embedding_width", 1, embedding_width), ("seeds", 2, seeds)):
+        if not 0 <= attribute_share <= 1:
+            raise InputError(f"attribute_share is {attribute_share}; it must be between 0 and 1")
+        for name, least, count in (("projection_width", 1, projection_width), ("seeds", 2, seeds)):
             if count < least:
                 raise InputError(f"{name} is {count}; it must be {least} or more")
         self.attributes_too = structure_inputs == "walks_and_attributes"
@@ -124,9 +128,9 @@ class SELENE(Method):
             dropout=0.0,
             batch_norm="affine",
         )
-        self.attribute_head = nn.Linear(hidden, embedding_width)
+        self.attribute_head = nn.Linear(hidden, projection_width)
         self.decoder = nn.Sequential(
-            nn.Linear(embedding_width, hidden),
+            nn.Linear(projection_width, hidden),
             nn.BatchNorm1d(hidden),
             nn.ReLU(),
             nn.Linear(hidden, num_features),
@@ -141,8 +145,9 @@ class SELENE(Method):
             batch_norm="affine",
         )
         self.structure_head = nn.Sequential(
-            nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, embedding_width)
+            nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, projection_width)
         )
+        self.attribute_share = attribute_share
         self.walk_length, self.normalise_features = walk_length, normalise_features
         self.edge_rate, self.column_rate, self.seeds, self.warm_up = drop_edges, mask_features, seeds, warm_up
         self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
@@ -195,11 +200,12 @@ class SELENE(Method):
 
     @torch.no_grad()
     def embed(self, prepared: Prepared) -> Tensor:
-        """Both channels side by side, attributes first."""
+        """Both channels before their heads, weighted and side by side, attributes first."""
         assert isinstance(prepared, EgoNetworks)
-        attributes = self.attribute_head(self.attribute_encoder.embed(prepared.graph))
-        structure = self.structure_head(self.structure_encoder.embed(prepared.structure))
-        return torch.cat([attributes, structure], dim=1)
+        attributes = self.attribute_encoder.embed(prepared.graph)
+        structure = self.structure_encoder.embed(prepared.structure)
+        share = self.attribute_share
+        return torch.cat([share * attributes, (1 - share) * structure], dim=1)
 
     def _structure_view(self, graph: GraphTensors, chosen: Tensor, generator: torch.Generator) -> Tensor:
         view = mask_features(drop_edges(graph, self.edge_rate, generator), self.column_rate, generator)
