@@ -191,7 +191,7 @@ def test_graphs_and_labels_that_do_not_fit(files, earlier, capsys):
     line = refusal(capsys, "fit", files / "edges.csv", "--out", files / "no", *QUICK)
     assert "no features" in line and "--structural degree|spectral" in line
     line = refusal(capsys, "fit", *graph, "--preset", "paper", "--out", files / "no", *QUICK)
-    assert "has no setting for 'edges'" in line and "leave --preset out" in line
+    assert f"has no setting for '{files / 'edges.csv'}'" in line and "leave --preset out" in line
     assert "no node '40'" in refusal(capsys, "similar", out, "40")
     assert snapshot(files) == before
 

@@ -39,12 +39,26 @@ def test_classes_of_numbers_sort_as_numbers(tmp_path, named):
     assert labels.tolist() == [0, 2, 1] and classes == ("-1", "9", "10")
 
 
+def with_ids(ids):
+    return Graph.from_edges(np.array([0, 1]), np.array([1, 2]), np.eye(3), node_ids=np.array(ids))
+
+
 def test_parquet_and_arrays(tmp_path, named):
     parquet.write_table(pa.table({"id": ["a", "b", "c"], "y": [1.0, 2.0, 1.0]}), tmp_path / "l.parquet")
     assert read_labels(tmp_path / "l.parquet", named)[0].tolist() == [0, 0, 1]
     for values in ([5, 3, 5], [5.0, 3.0, 5.0], ["x", "b", "x"], [True, False, True]):
         np.save(tmp_path / "l.npy", np.array(values))
-        assert read_labels(str(tmp_path / "l.npy"), named)[0].tolist() == [1, 0, 1]
+        assert read_labels(str(tmp_path / "l.npy"), with_ids([0, 1, 2]))[0].tolist() == [1, 0, 1]
+
+
+def test_rows_of_an_array_are_node_numbers(tmp_path, named):
+    np.save(tmp_path / "l.npy", np.array([5, 3, 5]))
+    assert read_labels(tmp_path / "l.npy", with_ids([1, 0, 2]))[0].tolist() == [0, 1, 1]
+    for graph, node in ((named, "'c'"), (with_ids([1, 2, 3]), "1")):
+        with pytest.raises(
+            InputError, match=f"rows of an .npy are nodes 0 to 2.* such as {node}; .* table by id"
+        ):
+            read_labels(tmp_path / "l.npy", graph)
 
 
 @pytest.mark.parametrize(
@@ -79,10 +93,10 @@ def test_broken_tables(tmp_path, named, text, message):
         (np.array([None, 1, 2], dtype=object), "l.npy: not a readable NumPy file"),
     ],
 )
-def test_broken_arrays(tmp_path, named, values, message):
+def test_broken_arrays(tmp_path, values, message):
     np.save(tmp_path / "l.npy", values, allow_pickle=True)
     with pytest.raises(InputError) as error:
-        read_labels(tmp_path / "l.npy", named)
+        read_labels(tmp_path / "l.npy", with_ids([0, 1, 2]))
     assert message in str(error.value)
 
 

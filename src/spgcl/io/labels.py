@@ -53,7 +53,6 @@ def _read_array(path: Path, graph: Graph) -> NDArray[Any]:
             f"{path}: rows of an .npy are nodes 0 to {graph.num_nodes - 1}, but this graph has ids such as "
             f"{node!r}; give the labels as a table by id"
         )
-    values = values[graph.node_ids]
     if values.dtype.kind == "f":
         bad = ~np.isfinite(values) | (values != np.floor(values))
         if bad.any():
@@ -61,10 +60,10 @@ def _read_array(path: Path, graph: Graph) -> NDArray[Any]:
             raise InputError(
                 f"{path}, row {row}: {values[row]} is not a class; give every node a whole number"
             )
-        return values.astype(np.int64)
+        values = values.astype(np.int64)
     if values.dtype.kind not in "biuU":
         raise InputError(f"{path}: labels of type {values.dtype}; use integers or text")
-    return values
+    return np.asarray(values[graph.node_ids])
 
 
 def _are_row_numbers(node_ids: NDArray[Any]) -> bool:
