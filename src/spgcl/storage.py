@@ -102,6 +102,11 @@ def read_run(folder: Path) -> Run:
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
+        retrainings = sorted(path.parent.name for path in folder.glob("seed-*/run.json"))
+        if retrainings:
+            raise InputError(
+                f"{folder} holds several runs; name one, such as {folder / retrainings[0]}"
+            ) from None
         raise InputError(f"{folder} is not a run: it has no run.json (spgcl fit writes one)") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read as a run record: {error}") from None

@@ -127,3 +127,40 @@ def test_settings_come_from_set_and_steps_and_else_from_the_defaults(tmp_path, c
     settings = record_of(tmp_path / "run")["settings"]
     assert (settings["dropout"], settings["own_positive"], settings["steps"]) == (0.25, True, 3)
     assert settings["negatives"] == 100
+
+
+def test_commands_on_a_folder_of_retrainings_name_one_of_them(tmp_path, capsys):
+    out = tmp_path / "several"
+    assert run(["fit", "--seeds", "2", "--steps", "1", "--set", "hidden=4", "--out", str(out), "--json"]) == 0
+    capsys.readouterr()
+    assert run(["similar", str(out), "0"]) == 2
+    assert f"holds several runs; name one, such as {out / 'seed-0'}" in capsys.readouterr().err
+    # Fewer retrainings in the place of more leave none of the old ones behind.
+    fewer = ["fit", "--seeds", "2", "--seed", "1", "--steps", "1", "--set", "hidden=4", "--out", str(out)]
+    assert run([*fewer, "--overwrite", "--json"]) == 0
+    assert sorted(path.name for path in out.iterdir()) == ["seed-1", "seed-2"]
+
+
+def test_a_method_without_parameters_says_so(tmp_path, capsys):
+    assert run(["fit", "--method", "raw", "--steps", "3", "--out", str(tmp_path / "raw")]) == 2
+    assert "unknown parameter 'steps'; this method has none" in capsys.readouterr().err
+
+
+def test_a_preset_is_not_for_a_file_of_the_same_name(tmp_path, capsys):
+    (tmp_path / "cora.csv").write_text("0,1\n1,2\n")
+    graph = [str(tmp_path / "cora.csv"), "--structural", "degree"]
+    assert run(["fit", *graph, "--preset", "published", "--out", str(tmp_path / "r")]) == 2
+    assert "has no setting for" in capsys.readouterr().err
+
+
+def test_embed_does_not_replace_a_file_unasked(tmp_path, capsys):
+    out = tmp_path / "r"
+    assert run(["fit", "--steps", "1", "--set", "hidden=4", "--out", str(out), "--json"]) == 0
+    target = tmp_path / "vectors.csv"
+    target.write_text("mine\n")
+    command = ["embed", str(out), "csbm-heterophilic", "--out", str(target)]
+    assert run(command) == 2
+    assert "exists; replace it with --overwrite" in capsys.readouterr().err and target.read_text() == "mine\n"
+    assert run([*command, "--overwrite"]) == 0 and target.read_text() != "mine\n"
+    assert run(["embed", str(out), "csbm-heterophilic", "--out", str(tmp_path / "no" / "v.csv")]) == 2
+    assert "there is no folder" in capsys.readouterr().err

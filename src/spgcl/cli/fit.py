@@ -1,6 +1,7 @@
 """`spgcl fit`: train on a graph and write the run."""
 
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -148,7 +149,7 @@ def fit(
         if run.status == "interrupted":
             note(f"stopped after {run.steps} steps; embeddings are written, and --resume continues")
             raise KeyboardInterrupt
-    _say(folder, done, as_json=json)
+    _say(folder, done, has_labels=loaded.labels is not None, as_json=json)
 
 
 def _given(pairs: list[str] | None, steps: int | None) -> dict[str, Any]:
@@ -161,7 +162,7 @@ def _given(pairs: list[str] | None, steps: int | None) -> dict[str, Any]:
     return given if steps is None else {**given, "steps": steps}
 
 
-def _say(folder: Path, done: "list[tuple[Path, Run]]", *, as_json: bool) -> None:
+def _say(folder: Path, done: "list[tuple[Path, Run]]", *, has_labels: bool, as_json: bool) -> None:
     summaries = [run.summary(place) for place, run in done]
     if as_json:
         print_json(
@@ -180,7 +181,8 @@ def _say(folder: Path, done: "list[tuple[Path, Run]]", *, as_json: bool) -> None
         for place, run in done
     ]
     print_table(f"{done[0][1].method} on {done[0][1].dataset}", columns, rows)
-    print(f"next: spgcl eval {folder}")
+    needed = "" if has_labels or done[0][1].hold_out_edges else " --labels FILE"
+    print(f"next: spgcl eval {shlex.quote(str(folder))}{needed}")
 
 
 @contextmanager

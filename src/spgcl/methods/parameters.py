@@ -42,6 +42,8 @@ def checked(method: type[Method], values: Mapping[str, Any]) -> dict[str, Any]:
     """Given values, text or not, as values of the right type and range; unknown names are refused."""
     known = parameters(method)
     for name in values:
+        if not known:
+            raise InputError(f"unknown parameter {name!r}; this method has none")
         if name not in known:
             raise unknown("parameter", name, known)
     return {name: _checked_value(known[name], value) for name, value in values.items()}
