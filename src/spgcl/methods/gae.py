@@ -82,7 +82,9 @@ def full_reconstruction(vectors: Tensor, keys: Tensor, block_bytes: int = BLOCK_
 
 def _scores(vectors: Tensor, keys: Tensor) -> Tensor:
     num_nodes = len(vectors)
-    return (vectors[keys // num_nodes] * vectors[keys % num_nodes]).sum(dim=1)
+    # Not by brackets: their gradient adds repeated rows up in an order that threads decide.
+    first, second = vectors.index_select(0, keys // num_nodes), vectors.index_select(0, keys % num_nodes)
+    return (first * second).sum(dim=1)
 
 
 class _AllPairs(torch.autograd.Function):

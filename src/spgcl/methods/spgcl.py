@@ -129,8 +129,9 @@ class SPGCL(Method):
             candidates = torch.cat([pool, drawn.reshape(-1)])
         rows, places = distinct(torch.cat([candidates, anchors]), graph.num_nodes)
         projected = self._project(graph, rows, generator)
-        anchor_rows = projected[places[len(candidates) :]]
-        similarities = anchor_rows @ projected[places[: len(pool)]].T
+        # Not by brackets: their gradient adds repeated rows up in an order that threads decide.
+        anchor_rows = projected.index_select(0, places[len(candidates) :])
+        similarities = anchor_rows @ projected.index_select(0, places[: len(pool)]).T
         positive = self._positives(prepared, similarities, anchors, pool)
         if self.negatives_everywhere:
             # One product over the distinct rows; the pairs that were drawn are read out of it.
@@ -173,7 +174,7 @@ class SPGCL(Method):
 
     def _project(self, graph: GraphTensors, rows: Tensor, generator: torch.Generator) -> Tensor:
         if self.whole_graph:
-            return self._head(self.encoder(graph, None, generator)[rows])
+            return self._head(self.encoder(graph, None, generator).index_select(0, rows))
         return self._head(self.encoder(graph, rows, generator))
 
     def _head(self, hidden: Tensor) -> Tensor:
