@@ -219,5 +219,5 @@ def _products(rows: Tensor, others: Tensor, nodes: Tensor | None = None) -> Tens
 
 
 def _edge_terms(vectors: Tensor, sources: Tensor, targets: Tensor) -> Tensor:
-    products = (vectors[sources] * vectors[targets]).sum(dim=1)
+    products = (vectors.index_select(0, sources) * vectors.index_select(0, targets)).sum(dim=1)
     return torch.stack([softplus(-products).sum(), softplus(products).sum()])
