@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# What `make demo` shows: train on the built-in graph, score the embeddings, look at a node.
+# What `make demo` shows: train on the built-in graph, score the embeddings, look at a node, make the page.
 set -euo pipefail
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+folder=runs/make-demo
 run() { echo "\$ $*"; "$@"; echo; }
 run spgcl inspect csbm-heterophilic
-run spgcl fit csbm-heterophilic --steps 200 --set hidden=256 --out "$folder/demo"
-run spgcl eval "$folder/demo"
-run spgcl similar "$folder/demo" 0 -k 5
+run spgcl fit csbm-heterophilic --steps 200 --set hidden=256 --observe 20 --out "$folder" --overwrite
+run spgcl eval "$folder"
+run spgcl similar "$folder" 0 -k 5
+run spgcl report "$folder"

@@ -1,5 +1,7 @@
 """Fit and score methods on data sets, one line a training, appended to results/scores.jsonl.
 
+Supervised methods are scored by their own predictions, all others under both probes.
+
 python benchmarks/scores.py --preset published --seeds 3 cora chameleon
 python benchmarks/scores.py --seeds 3 cora                      # the plain defaults
 """
@@ -16,9 +18,10 @@ import torch
 
 import spgcl
 from spgcl.estimator import choose_device
-from spgcl.evaluation import probe, tuned_probe
-from spgcl.methods import create, resolved_settings
+from spgcl.evaluation import Scores, probe, score_predictions, tuned_probe
+from spgcl.methods import Supervision, create, find, resolved_settings
 from spgcl.runs import peak_memory_mib
+from spgcl.stepping import arithmetic
 from spgcl.training import train
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -30,7 +33,7 @@ RESULTS = Path(__file__).parents[1] / "results" / "scores.jsonl"
 def score(
     name: str, method_name: str, preset: str | None, seed: int, device_name: str, given: dict[str, str]
 ) -> dict[str, Any]:
-    """Train once and score under both probes."""
+    """Train once and score."""
     device = choose_device(device_name)
     dataset = spgcl.load(name)
     settings = resolved_settings(method_name, preset, name, given)
@@ -38,26 +41,30 @@ def score(
         torch.cuda.reset_peak_memory_stats()
     started = time.perf_counter()
     graph = dataset.graph
+    supervised = find(method_name).supervised
+    supervision = Supervision.of(dataset.labels, dataset.splits) if supervised else None
     method = create(
-        method_name, graph.num_features, num_nodes=graph.num_nodes, seed=seed, settings=settings
+        method_name,
+        graph.num_features,
+        num_nodes=graph.num_nodes,
+        task=supervision.task if supervision else None,
+        seed=seed,
+        settings=settings,
     ).to(device)
-    prepared = method.prepare(graph, device)
-    train(method, prepared, seed=seed)
+    prepared = method.prepare(graph, device, supervision)
+    with arithmetic(device):
+        train(method, prepared, seed=seed)
     embeddings = method.embed(prepared).cpu().numpy()
     trained = time.perf_counter()
     memory = peak_memory_mib(device)
-    scores = {}
-    for protocol, evaluate in (("paper", probe), ("tuned", tuned_probe)):
-        result = evaluate(
-            embeddings, dataset.labels, dataset.splits, metric=dataset.metric, device=str(device)
-        )
-        validation = sum(record.validation for record in result.splits) / len(result.splits)
-        scores[protocol] = {
-            "test": round(result.mean, 3),
-            "std": round(result.std, 3),
-            "std_over": result.std_over,
-            "validation": round(validation, 3),
-        }
+    task = (embeddings, dataset.labels, dataset.splits)
+    if supervised:
+        results = [score_predictions(*task, metric=dataset.metric)]
+    else:
+        results = [
+            evaluate(*task, metric=dataset.metric, device=str(device)) for evaluate in (probe, tuned_probe)
+        ]
+    scores = {result.protocol: summed(result) for result in results}
     return {
         "dataset": name,
         "method": method_name,
@@ -69,6 +76,17 @@ def score(
         "seconds": {"fit": round(trained - started, 2), "eval": round(time.perf_counter() - trained, 2)},
         "peak_memory_mib": round(memory, 1),
         **machine(device),
+    }
+
+
+def summed(result: Scores) -> dict[str, Any]:
+    """What a line keeps of an evaluation."""
+    validation = sum(record.validation for record in result.splits) / len(result.splits)
+    return {
+        "test": round(result.mean, 3),
+        "std": round(result.std, 3),
+        "std_over": result.std_over,
+        "validation": round(validation, 3),
     }
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 import search
+import speed_tables
 
 from spgcl.datasets.entries import entries
 from spgcl.methods import resolved_settings
@@ -45,6 +46,7 @@ PAPER = {
 AUTHORS_CODE = {"cora": 81.97, "citeseer": 68.51, "pubmed": 79.63, "chameleon": 67.11, "squirrel": 51.98}
 
 PRESETS = ("published", "validated", "paper", None)
+PROTOCOLS = {"paper": "paper's probe", "tuned": "tuned probe", "predictions": "own predictions"}
 Record = dict[str, Any]
 Group = tuple[str, str | None, str]
 
@@ -134,15 +136,15 @@ def full_tables(records: Sequence[Record]) -> str:
                     _metric(name),
                     trainings[0]["processor"],
                     *_quoted(name),
-                    score(trainings, "paper"),
-                    score(trainings, "tuned"),
+                    *[score(trainings, protocol) for protocol in trainings[0]["scores"]],
                     str(len(trainings)),
                     _seconds(trainings),
                     f"{max(training['peak_memory_mib'] for training in trainings):.0f}",
                 ]
             )
         columns = ["graph", "metric", "processor", "paper", "authors' code"]
-        columns += ["paper's probe", "tuned probe", "retrainings", "fit s", "peak MiB"]
+        columns += [PROTOCOLS[protocol] for protocol in trainings[0]["scores"]]
+        columns += ["retrainings", "fit s", "peak MiB"]
         heading = f"### {method}, {_title(preset, given)}"
         sections.append(f"{heading}\n\n{table(columns, rows, text_columns=3)}")
     return "\n\n".join(sections) or NO_RESULTS
@@ -205,6 +207,8 @@ def _kind(name: str, trial: int | None) -> str:
     """Where a trial's settings come from, by the number that benchmarks/search.py gives it."""
     if trial is None:
         return "-"
+    if trial >= 300:
+        return "other encoder" if trial >= 500 else f"{'four' if trial >= 400 else 'two'} settings changed"
     if trial >= 200:
         return f"{_kind(name, search.CHANGED[name])}, changed"
     return "published" if not trial else "drawn" if trial < 100 else "candidate"
@@ -239,7 +243,11 @@ def space_table() -> str:
     budget = (
         f"{search.TRIALS} settings a graph: the published one and {search.TRIALS - 1} draws. The "
         f"{search.FINALISTS} best are trained with {search.FINAL_SEEDS} more seeds. Some graphs got further "
-        f"trials, a few changes to one setting, and so a larger budget than the others: {further}."
+        f"trials, a few changes to one setting, and so a larger budget than the others: {further}. "
+        f"Further {search.NEARBY_TRIALS} each, two random changes to the best setting so far, went to "
+        f"{', '.join(search.BEFORE_NEARBY)}; as many with four changes, and {len(search.ENCODERS)} other "
+        f"encoders, to {', '.join(search.BEFORE_FARTHER)}. Of each, the {search.NEARBY_FINALISTS} best were "
+        "trained with more seeds."
     )
     return f"{budget}\n\n{table(['hyper-parameter', 'values'], rows, text_columns=2)}"
 
@@ -283,9 +291,10 @@ Test scores in percent, all nodes kept. A score is the mean over the data set's 
 where there is one split) and over full retrainings; ± is the population standard deviation over the
 retrainings. "paper" is the paper's figure (its tables 1 and 2, row SP-GCL). "authors' code" is that code run
 again on the same graphs and splits, on one NVIDIA H200; it drops isolated nodes, which changes CiteSeer's
-test set. "paper's probe" and "tuned probe" are the two protocols of `spgcl eval`. Time and memory are those
-of training and embedding, without the probes: mean seconds where a training had the machine for itself, and
-the largest peak.
+test set. "paper's probe" and "tuned probe" are the two protocols of `spgcl eval`. Supervised methods are
+scored by their own predictions; a retraining of theirs is one model a split, or ten where there is one split.
+Time and memory are those of training and embedding, without the probes: mean seconds where a training had the
+machine for itself, and the largest peak.
 
 Command: `python benchmarks/scores.py [--preset NAME] GRAPH...`
 
@@ -332,6 +341,10 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
             "search": search_table(searched),
         },
         "docs/data.md": {"datasets": dataset_table(), "differences": difference_table()},
+        "docs/speed.md": {
+            name: section(read_lines(results / f"{name}.jsonl"), table, NO_RESULTS)
+            for name, section in speed_tables.SECTIONS.items()
+        },
     }
     made = {root / "docs" / "results.md": results_page(scores, searched)}
     for name, contents in blocks.items():

@@ -1,4 +1,5 @@
 import warnings
+from dataclasses import replace
 
 import networkx
 import numpy as np
@@ -8,8 +9,10 @@ from scipy import sparse
 from sklearn.base import clone
 
 import spgcl
+from spgcl.datasets import load, random_splits
 from spgcl.errors import InputError
 from spgcl.estimator import Embedder, choose_device, require_embeddable
+from spgcl.evaluation import score_predictions
 from spgcl.graph import Graph
 
 # Importing PyTorch Geometric runs torch.jit.script once, which torch calls deprecated.
@@ -117,6 +120,7 @@ def test_a_preset_is_taken_by_the_name_of_the_data_set():
 def test_parameters_can_be_read_set_and_cloned():
     model = Embedder(seed=4, dropout=0.25, **TINY)
     own = {"method": "spgcl", "preset": None, "seed": 4, "device": "cpu"}
+    own |= {"precision": "auto", "deterministic": False}
     assert model.get_params() == own | {"dropout": 0.25} | TINY
     assert model.set_params(seed=5, hidden=16, negatives=7) is model
     copied = clone(model)
@@ -143,7 +147,7 @@ def test_an_unknown_parameter_lists_the_known_ones_with_the_nearest(change):
         change(positive=3)
     message = str(caught.value)
     assert "unknown parameter 'positive'; did you mean 'positives'" in message and "\n" not in message
-    assert "choose from: method, preset, seed, device, encoder, layers, hidden" in message
+    assert "choose from: method, preset, seed, device, precision, deterministic, encoder, layers" in message
 
 
 @pytest.mark.parametrize(
@@ -232,3 +236,50 @@ def test_a_transductive_method_embeds_its_own_graph_only():
     require_embeddable("spgcl", inductive=True, same_graph=False)
     with pytest.raises(InputError, match="walks is transductive"):
         require_embeddable("walks", inductive=False, same_graph=False)
+
+
+def test_a_supervised_method_is_fitted_with_labels_and_gives_class_scores():
+    data = load("csbm-homophilic")
+    pair = replace(data, splits=random_splits(data.labels, seed=7, stratified=True, count=2))
+    model = Embedder(method="gcn", hidden=4, steps=3)
+    # The splits of a data set are taken; a graph without any gets ten.
+    assert model.fit_transform(pair, data.labels).shape == (1500, 2 * data.num_classes)
+    scores = model.fit_transform(data.graph, list(data.labels))
+    assert scores.shape == (1500, 10 * data.num_classes)
+    splits = random_splits(data.labels, seed=0, stratified=True)
+    assert score_predictions(scores, data.labels, splits).mean > 25
+    assert model.transform(load("csbm-heterophilic")).shape == scores.shape
+
+
+def test_a_supervised_method_without_labels_or_with_too_few_is_refused():
+    data = load("csbm-homophilic")
+    with pytest.raises(InputError, match=r"gcn is supervised and needs labels; give them .*fit\(graph, y\)"):
+        Embedder(method="gcn").fit(data)
+    with pytest.raises(InputError, match=r"y has shape \(9,\), but the graph has 1500 nodes"):
+        Embedder(method="gcn").fit(data.graph, data.labels[:9])
+
+
+def named(names, directed=False):
+    order = [sorted(names).index(name) for name in names]
+    return Graph.from_edges(*EDGES, FEATURES[:, order], feature_names=names, directed=directed)
+
+
+def test_feature_columns_are_matched_by_name():
+    model = Embedder(**TINY).fit(named("abcde"))
+    assert model.feature_names_in_ == tuple("abcde")
+    with pytest.warns(UserWarning, match="put in the order that was learned from"):
+        turned = model.transform(named("cbaed"))
+    np.testing.assert_array_equal(turned, model.transform(named("abcde")))
+    with pytest.raises(InputError, match="'e' missing, 'f' new"):
+        model.transform(Graph.from_edges(*EDGES, FEATURES, feature_names="abcdf"))
+
+
+def test_graphs_of_another_kind_are_refused():
+    model = Embedder(**TINY).fit(named("abcde"))
+    with pytest.raises(InputError, match="the graph is directed, the one learned from was undirected"):
+        model.transform(named("abcde", directed=True))
+    spectral = Graph.of(EDGES.T, structural="spectral")
+    model.fit(spectral)
+    assert model.transform(spectral).shape == (spectral.num_nodes, 8)
+    with pytest.raises(InputError, match="spectral features are eigenvectors"):
+        model.transform(Graph.of(EDGES.T[: EDGES.shape[1] // 2], structural="spectral"))

@@ -12,7 +12,7 @@ from spgcl.methods import resolved_settings
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "benchmarks" / "tables.py"
-DOCUMENTS = ("README.md", "docs/results.md", "docs/data.md", "docs/methods/spgcl.md")
+DOCUMENTS = ("README.md", "docs/results.md", "docs/data.md", "docs/methods/spgcl.md", "docs/speed.md")
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +132,15 @@ def test_times_of_trainings_that_shared_the_machine_are_left_out(tables):
 
     assert "| 50.00 | 51.00 | 1 | - | 100 |" in tables.full_tables([shared])
     assert "| 2 | 3.0 | 101 |" in tables.full_tables([shared, training("cora", 1, 50.0)])
+
+
+def test_a_supervised_method_has_one_score_that_of_its_own_predictions(tables):
+    supervised = {**training("cora", 0, 50.0), "method": "gcn", "scores": {"predictions": {"test": 81.5}}}
+    text = tables.full_tables([supervised, training("cora", 0, 50.0)])
+
+    own, probed = text.split("### spgcl")
+    assert "| authors' code | own predictions | retrainings |" in own and "| 81.50 | 1 |" in own
+    assert "| paper's probe | tuned probe | retrainings |" in probed and "| 50.00 | 51.00 | 1 |" in probed
 
 
 def test_a_graph_without_a_score_for_a_preset_has_a_dash(tables):

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from spgcl.errors import InputError
+from spgcl.kernels import Keys
+from spgcl.levels import Level, activated, propagated
 from spgcl.tensors import GraphTensors, SparseMatrix
 
 EncoderKind = Literal["gcn", "gat", "gin", "sage", "mlp"]
@@ -148,6 +150,34 @@ class Encoder(nn.Module):
         assert isinstance(hidden, Tensor)
         return hidden
 
+    def padded(self, graph: GraphTensors, level: Level, keys: Keys) -> Tensor:
+        """Embeddings of the rows of a level, for training: GCN only, by operations of fixed shapes.
+
+        The same numbers as `forward` gives for those rows, except that dropout draws others.
+        """
+        levels = [level]
+        for _ in range(len(self.convolutions) - 1):
+            levels.append(levels[-1].read(graph.adjacency))
+        levels.reverse()
+        hidden: Tensor | None = None
+        for place, (convolution, after) in enumerate(zip(self.convolutions, levels, strict=True)):
+            assert isinstance(convolution, Convolution)
+            if hidden is None:
+                values = _first_product(graph, convolution.weight, after)
+            else:
+                values = propagated(graph.adjacency, hidden, after, levels[place - 1]) @ convolution.weight
+            hidden = activated(
+                values,
+                after,
+                bias=convolution.bias,
+                norm=self.norms[place] if len(self.norms) else None,  # type: ignore[arg-type]
+                activation=self.activation,
+                dropout=self.dropout,
+                keys=keys,
+            )
+        assert hidden is not None
+        return hidden
+
     @torch.no_grad()
     def embed(self, graph: GraphTensors) -> Tensor:
         """Embeddings of all nodes, without dropout and with the running statistics of batch norm."""
@@ -180,6 +210,17 @@ class Encoder(nn.Module):
                 blocks.append(Block(matrix, inputs, outputs=torch.searchsorted(inputs, rows)))
                 rows = inputs
         return blocks[::-1]
+
+
+def _first_product(graph: GraphTensors, weight: Tensor, level: Level) -> Tensor:
+    if isinstance(graph.features, SparseMatrix):
+        read = level.read(graph.adjacency)
+        words = Level.everything(len(weight), graph.device)
+        return propagated(graph.adjacency, propagated(graph.features, weight, read, words), level, read)
+    smoothed = graph.padded_smoothed
+    weight = nn.functional.pad(weight, (0, 0, 0, smoothed.shape[1] - len(weight)))
+    whole = len(level.nodes) == graph.num_nodes
+    return (smoothed if whole else smoothed[level.nodes.long().clamp(min=0)]) @ weight
 
 
 def _layer(kind: EncoderKind, width: int, out_width: int) -> nn.Module:

@@ -1,5 +1,6 @@
 """The scikit-learn face: fit on a graph, transform this or another one into vectors."""
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -7,9 +8,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from spgcl.datasets.dataset import Dataset, random_splits
 from spgcl.errors import InputError, unknown
 from spgcl.graph import Graph
-from spgcl.methods import create, find, parameters, resolved_settings
+from spgcl.io import match_features, require_comparable, require_same_direction
+from spgcl.methods import Supervision, create, find, parameters, resolved_settings
+from spgcl.seeds import checked_seed
+from spgcl.stepping import arithmetic
 from spgcl.training import History, train
 
 
@@ -24,11 +29,14 @@ class Embedder:
         preset: Named settings for a known data set ("published", "paper", "validated").
         seed: Decides initial weights and every draw.
         device: "auto", "cpu", "cuda" or "mps".
+        precision: Of products while training on CUDA: "float32", "tf32", or "auto", which takes the latter.
+        deterministic: Give the same bytes for the same seed on CUDA too, at some cost.
         settings: Hyper-parameters of the method.
 
     Attributes:
         method_: The trained method, after `fit`.
         history_: Losses of the training, after `fit`.
+        feature_names_in_: Names of the feature columns, where they have any, after `fit`.
 
     >>> import spgcl
     >>> vectors = spgcl.Embedder(steps=2, hidden=8).fit_transform(spgcl.load("csbm-homophilic"))
@@ -36,7 +44,7 @@ class Embedder:
     (8, dtype('float32'))
     """
 
-    _OWN = ("method", "preset", "seed", "device")
+    _OWN = ("method", "preset", "seed", "device", "precision", "deterministic")
 
     def __init__(
         self,
@@ -45,12 +53,16 @@ class Embedder:
         preset: str | None = None,
         seed: int = 0,
         device: str = "auto",
+        precision: str = "auto",
+        deterministic: bool = False,
         **settings: Any,
     ) -> None:
         self.method = method
         self.preset = preset
         self.seed = seed
         self.device = device
+        self.precision = precision
+        self.deterministic = deterministic
         _require_known(method, settings)
         self._settings = settings
 
@@ -69,28 +81,44 @@ class Embedder:
         return self
 
     def fit(self, graph: Any, y: Any = None) -> Self:
-        """Train on a Dataset, a Graph, or anything `Graph.of` reads; `y` is not looked at."""
-        del y
-        source = Graph.of(graph)
+        """Train on a Dataset, a Graph, or anything `Graph.of` reads.
+
+        Labels `y`, one class a node, are looked at by supervised methods only. These train one model a split
+        of the Dataset, or of ten seeded 10/10/80 ones, and transform into class scores of all models side by
+        side: for `spgcl.evaluation.score_predictions`, not for a probe, as one model's test nodes are among
+        those that another was trained on.
+        """
+        seed, source = checked_seed(self.seed), Graph.of(graph)
+        supervised = find(self.method).supervised and y is not None
+        supervision = _supervision(graph, source.num_nodes, y) if supervised else None
         settings = resolved_settings(self.method, self.preset, getattr(graph, "name", ""), self._settings)
         self.method_ = create(
             self.method,
             source.num_features,
             num_nodes=source.num_nodes,
-            seed=self.seed,
+            task=supervision.task if supervision else None,
+            seed=seed,
             settings=settings,
         )
-        prepared = self.method_.prepare(source, choose_device(self.device))
-        self.history_: History = train(self.method_, prepared, seed=self.seed)
+        device = choose_device(self.device)
+        prepared = self.method_.prepare(source, device, supervision)
+        with arithmetic(device, self.precision, deterministic=self.deterministic):
+            self.history_: History = train(self.method_, prepared, seed=seed)
         self.n_features_in_ = source.num_features
-        self._fitted_on = source.digest
+        self.feature_names_in_ = source.feature_names
+        self._fitted_on, self._directed = source.digest, source.directed
         return self
 
     def transform(self, graph: Any) -> NDArray[np.float32]:
         """Embeddings of a graph's nodes in row order, new nodes and other graphs included."""
         if not hasattr(self, "method_"):
             raise InputError("this Embedder is not fitted yet; call fit first")
-        source = Graph.of(graph)
+        given = Graph.of(graph)
+        require_same_direction(given, directed=self._directed)
+        require_comparable(given.feature_names, same_graph=given.digest == self._fitted_on)
+        source = match_features(given, self.feature_names_in_)
+        if source is not given:
+            warnings.warn(source.notes[-1], stacklevel=2)
         require_embeddable(self.method, self.method_.inductive, source.digest == self._fitted_on)
         if source.num_features != self.n_features_in_:
             raise InputError(
@@ -114,6 +142,16 @@ def _require_known(method: str, settings: Mapping[str, Any]) -> None:
     for name in settings:
         if name not in known:
             raise unknown("parameter", name, [*Embedder._OWN, *known])
+
+
+def _supervision(graph: Any, num_nodes: int, labels: Any) -> Supervision:
+    values = np.asarray(labels)
+    if values.shape != (num_nodes,):
+        raise InputError(
+            f"y has shape {values.shape}, but the graph has {num_nodes} nodes; give a class a node"
+        )
+    splits = graph.splits if isinstance(graph, Dataset) else random_splits(values, seed=0, stratified=True)
+    return Supervision.of(values, splits)
 
 
 def choose_device(name: str) -> torch.device:

@@ -34,6 +34,7 @@ class Graph:
         weights: Positive edge weights aligned with `columns`, or None for an unweighted graph.
         directed: Whether `columns` holds out-neighbours only.
         notes: What was changed on the way in (edges symmetrised, loops dropped ...), for people.
+        feature_names: Names of the feature columns; empty where they have none.
     """
 
     rows: NDArray[np.integer[Any]]
@@ -43,12 +44,17 @@ class Graph:
     weights: NDArray[np.float32] | None = None
     directed: bool = False
     notes: tuple[str, ...] = ()
+    feature_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.features.shape[0] != self.num_nodes or len(self.node_ids) != self.num_nodes:
             raise InputError(
                 f"the adjacency describes {self.num_nodes} nodes, the features {self.features.shape[0]} "
                 f"and the ids {len(self.node_ids)}"
+            )
+        if self.feature_names and len(self.feature_names) != self.num_features:
+            raise InputError(
+                f"{len(self.feature_names)} names for {self.num_features} feature columns; name all or none"
             )
         for array in (*self._arrays, self.node_ids):
             array.setflags(write=False)
@@ -81,6 +87,7 @@ class Graph:
         node_ids: NDArray[Any] | None = None,
         directed: bool = False,
         notes: Iterable[str] = (),
+        feature_names: Iterable[str] = (),
     ) -> "Graph":
         """Build a graph from integer end points 0 ... num_nodes - 1 and one feature row a node.
 
@@ -119,6 +126,7 @@ class Graph:
             weights=None if weights is None else matrix.data.astype(np.float32, copy=False),
             directed=directed,
             notes=tuple(said),
+            feature_names=tuple(feature_names),
         )
 
     @property
@@ -178,9 +186,9 @@ class Graph:
             )
         return self._positions[key]
 
-    def with_features(self, features: Any) -> "Graph":
+    def with_features(self, features: Any, names: Iterable[str] = ()) -> "Graph":
         """The same nodes and edges with other features."""
-        return replace(self, features=checked_features(features))
+        return replace(self, features=checked_features(features), feature_names=tuple(names))
 
     def without_edges(self, sources: NDArray[Any], targets: NDArray[Any]) -> "Graph":
         """The same nodes without the given edges (both directions when undirected)."""

@@ -1,9 +1,40 @@
 """Which nodes attract and which repel: seeds, their T-hop pool, the most similar nodes in it, negatives."""
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
+from spgcl import kernels
 from spgcl.tensors import SparseMatrix, distinct
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """The nodes that a step looks at.
+
+    Attributes:
+        nodes: One entry a node, or several where the pool counts multiplicity.
+        size: How many entries count, those in front; None for all. Where shapes have to be the same at every
+            step, the rest repeats an entry that counts.
+    """
+
+    nodes: Tensor
+    size: Tensor | None = None
+
+    @property
+    def counted(self) -> Tensor | None:
+        """Which entries count, as a mask; None for all."""
+        if self.size is None:
+            return None
+        return torch.arange(len(self.nodes), device=self.nodes.device) < self.size
+
+    def draw(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+        """Places of entries drawn uniformly, with replacement."""
+        if self.size is None:
+            return torch.randint(len(self.nodes), shape, generator=generator, device=self.nodes.device)
+        drawn = torch.rand(shape, generator=generator, device=self.nodes.device) * self.size
+        return torch.minimum(drawn.long(), self.size - 1)
 
 
 def sample_nodes(num_nodes: int, count: int, generator: torch.Generator) -> Tensor:
@@ -46,6 +77,52 @@ def neighbourhood_lists(adjacency: SparseMatrix, seeds: Tensor, hops: int) -> Te
     return nodes
 
 
+def padded_pool(
+    adjacency: SparseMatrix, seeds: Tensor, hops: int, limit: int, keys: kernels.Keys, *, as_set: bool
+) -> Pool:
+    """Some entries of the neighbourhoods of seeds, at random, by operations whose shapes are always the same.
+
+    The same distribution as `neighbourhood_union` or `neighbourhood_lists` followed by `cut_at_random`: what
+    is drawn from is never listed, only counted.
+    """
+    bounds = reaching_seeds(adjacency, seeds, hops, any_seed=as_set).cumsum(0)
+    ranks, size = draw_distinct(bounds[-1], limit, keys)
+    return Pool(torch.searchsorted(bounds, ranks, right=True), size)
+
+
+def reaching_seeds(adjacency: SparseMatrix, seeds: Tensor, hops: int, *, any_seed: bool = False) -> Tensor:
+    """How many of the different seeds reach every node within `hops`; at most one, where any will do."""
+    heard, height = adjacency.transposed, adjacency.num_rows
+    if kernels.available() and seeds.is_cuda:
+        return kernels.spread(heard.pieces, heard.columns, seeds, hops, height=height, any_seed=any_seed)
+    reach = torch.zeros(adjacency.num_rows, len(seeds), device=seeds.device)
+    reach[seeds, torch.arange(len(seeds), device=seeds.device)] = 1
+    for _ in range(hops):
+        reach = (heard @ reach).sign()
+    return (reach.amax(1) if any_seed else reach.sum(1)).long()
+
+
+def draw_distinct(total: Tensor, count: int, keys: kernels.Keys) -> tuple[Tensor, Tensor]:
+    """`count` different numbers below `total`, uniformly, and how many of them count: fewer if total is less.
+
+    Enough numbers are drawn with replacement to hold `count` different ones; a small total is listed instead.
+    A random choice among the different ones is then a draw without replacement.
+    """
+    generator, width = keys.generator, 4 * count
+    device = generator.device
+    if kernels.available() and device.type == "cuda":
+        return kernels.draw(total, count, keys.take()), total.clamp(max=count)
+    listed = torch.arange(width, device=device)
+    drawn = torch.rand(width, dtype=torch.float64, generator=generator, device=device) * total
+    ordered = torch.where(total <= width, listed, drawn.long()).sort().values
+    new = torch.cat([listed[:1] == 0, ordered[1:] != ordered[:-1]]) & (ordered < total)
+    order = torch.rand(width, generator=generator, device=device).masked_fill(~new, 2)
+    smallest = order.topk(count, largest=False)
+    size = (smallest.values < 2).sum()
+    chosen = torch.where(smallest.values < 2, smallest.indices, smallest.indices[0])
+    return ordered[chosen], size
+
+
 def cut_at_random(nodes: Tensor, limit: int | None, generator: torch.Generator) -> Tensor:
     """A uniform choice of `limit` entries without replacement, or all when there are no more."""
     if limit is None or len(nodes) <= limit:
@@ -53,13 +130,13 @@ def cut_at_random(nodes: Tensor, limit: int | None, generator: torch.Generator) 
     return nodes[torch.randperm(len(nodes), generator=generator, device=nodes.device)[:limit]]
 
 
-def top_similar(similarities: Tensor, count: int, same: Tensor | None = None) -> Tensor:
-    """Columns of the `count` largest similarities a row; entries marked `same` are left out.
+def top_similar(similarities: Tensor, count: int, left_out: Tensor | None = None) -> Tensor:
+    """Columns of the `count` largest similarities a row, without the entries marked as left out.
 
-    Differs from the paper when `same` is given: the node itself, at similarity 1, is always the nearest.
+    Differs from the paper when a node itself is left out: at similarity 1, it is always the nearest.
     """
-    if same is not None:
-        similarities = similarities.masked_fill(same, -torch.inf)
+    if left_out is not None:
+        similarities = similarities.masked_fill(left_out, -torch.inf)
     return similarities.topk(count, dim=1).indices
 
 

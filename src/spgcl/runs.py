@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +17,10 @@ from numpy.typing import NDArray
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.io import write_embeddings
-from spgcl.methods import create
+from spgcl.methods import Supervision, create, find
+from spgcl.methods.memory import memory_advice
+from spgcl.projection import principal_plane
+from spgcl.stepping import arithmetic
 from spgcl.storage import (
     Run,
     drop_checkpoint,
@@ -38,12 +42,27 @@ RUN_FILES = (
     "embeddings.npy",
     "embeddings.csv",
     "nodes.txt",
+    "map.parquet",
     "held_out_edges.npz",
     "eval.json",
+    "baselines.json",
     "report.html",
 )
+RUN_FOLDERS = ("tensorboard",)
 # A run continues only under what decides its bytes.
-DECIDING = ("method", "settings", "seed", "graph", "device", "threads", "hold_out_edges", "embedding_format")
+DECIDING = (
+    "method",
+    "settings",
+    "seed",
+    "graph",
+    "supervision",
+    "device",
+    "threads",
+    "precision",
+    "deterministic",
+    "hold_out_edges",
+    "embedding_format",
+)
 
 
 def open_folder(folder: Path, run: Run, *, resume: bool, overwrite: bool) -> Run | None:
@@ -91,6 +110,8 @@ def remove_run(folder: Path) -> None:
 def _clear(folder: Path) -> None:
     for name in RUN_FILES:
         (folder / name).unlink(missing_ok=True)
+    for name in RUN_FOLDERS:
+        shutil.rmtree(folder / name, ignore_errors=True)
 
 
 def _require_same(earlier: Run, run: Run, folder: Path) -> None:
@@ -103,6 +124,11 @@ def _require_same(earlier: Run, run: Run, folder: Path) -> None:
                     f"{now['source']!r} now; resume with the same, or start over with --overwrite"
                 )
             continue
+        if name == "supervision" and before != now:
+            raise InputError(
+                f"{folder} was trained with other labels or splits; "
+                "resume with the same, or start over with --overwrite"
+            )
         if isinstance(before, dict) and before != now:
             name = next(key for key in {**before, **now} if before.get(key) != now.get(key))
             before, now = before.get(name), now.get(name)
@@ -119,6 +145,7 @@ def fit_run(
     run: Run,
     *,
     replace: bool = False,
+    supervision: Supervision | None = None,
     held_out: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
     save_every: float = 60.0,
     progress: Callable[[int, float], None] | None = None,
@@ -136,6 +163,7 @@ def fit_run(
         graph: The graph to train on.
         run: What is run; its results are filled in.
         replace: Whether what the folder holds gives way to this run.
+        supervision: Labels, for a supervised method.
         held_out: Edges and non-edges kept for link prediction, written beside the run.
         save_every: Seconds between checkpoints.
         progress: See `spgcl.training.train`.
@@ -165,29 +193,31 @@ def fit_run(
             begin()
             save_checkpoint(folder, checkpoint)
 
-    with explained_memory():
+    with explained_memory(run.method):
         started = time.perf_counter()
         method = create(
             run.method,
             graph.num_features,
             num_nodes=graph.num_nodes,
+            task=supervision.task if supervision else None,
             seed=run.seed,
             settings=run.settings,
         ).to(device)
-        prepared = method.prepare(graph, device)
+        prepared = method.prepare(graph, device, supervision)
         ready = time.perf_counter()
-        history = train(
-            method,
-            prepared,
-            seed=run.seed,
-            start=None if replace else load_checkpoint(folder),
-            save=save,
-            save_every=save_every,
-            progress=progress,
-            stop=stop,
-            observe=observe,
-            observe_every=observe_every,
-        )
+        with arithmetic(device, run.precision, deterministic=run.deterministic):
+            history = train(
+                method,
+                prepared,
+                seed=run.seed,
+                start=None if replace else load_checkpoint(folder),
+                save=save,
+                save_every=save_every,
+                progress=progress,
+                stop=stop,
+                observe=observe,
+                observe_every=observe_every,
+            )
         trained = time.perf_counter()
         embeddings = method.embed(prepared).cpu().numpy()
         embedded = time.perf_counter()
@@ -197,7 +227,8 @@ def fit_run(
         )
     begin()
     save_method(folder, method, run)
-    write_embeddings(folder, embeddings, graph.node_ids, run.embedding_format)
+    plane = principal_plane(embeddings) if run.embedding_format == "parquet" else None
+    write_embeddings(folder, embeddings, graph.node_ids, run.embedding_format, plane)
     run.status = "finished" if history.finished else "interrupted"
     run.steps, run.resumed_from = len(history.losses), history.resumed_from
     run.seconds = {"prepare": ready - started, "train": trained - ready, "embed": embedded - trained}
@@ -230,9 +261,9 @@ _OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "Storage size ca
 
 
 @contextmanager
-def explained_memory() -> Iterator[None]:
-    """Turn running out of memory into one line that says which setting to lower."""
-    way_out = "lower hidden, pool_size or seeds, or set batch_norm_rows=pool"
+def explained_memory(method: str) -> Iterator[None]:
+    """Turn running out of memory into one line that says which setting of the method to lower."""
+    way_out = memory_advice(find(method))
     try:
         yield
     except (MemoryError, torch.OutOfMemoryError):
@@ -256,4 +287,6 @@ def describe_source(
         "num_edges": graph.num_edges,
         "num_features": graph.num_features,
         "directed": graph.directed,
+        "weighted": graph.weights is not None,
+        "feature_names": list(graph.feature_names),
     }

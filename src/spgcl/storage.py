@@ -38,6 +38,9 @@ class Run:
     Attributes:
         graph: Path or name, options it was read with, digest and shape.
         settings: Every hyper-parameter, defaults included.
+        precision: Of products in training, see `spgcl.stepping.arithmetic`.
+        deterministic: Whether gradients are added up in a fixed order on CUDA too.
+        supervision: Models, classes and digest of the labels that a supervised method was trained on.
         seconds: Wall-clock time of prepare, train and embed.
     """
 
@@ -49,9 +52,12 @@ class Run:
     graph: dict[str, Any]
     device: str
     threads: int
+    precision: str = "auto"
+    deterministic: bool = False
     command: list[str] = field(default_factory=list)
     embedding_format: Format = "parquet"
     hold_out_edges: float = 0.0
+    supervision: dict[str, Any] | None = None
     status: Status = "running"
     steps: int = 0
     resumed_from: int | None = None
@@ -140,6 +146,8 @@ def save_method(folder: Path, method: Method, run: Run) -> None:
         "settings": run.settings,
         "graph": {key: run.graph[key] for key in ("num_nodes", "num_edges", "num_features")},
     }
+    if run.supervision:
+        metadata["task"] = [run.supervision["models"], run.supervision["classes"]]
     _save_tensors(folder / "model.safetensors", method.state_dict(), metadata)
 
 
@@ -152,6 +160,7 @@ def load_method(folder: Path) -> Method:
             metadata["method"],
             metadata["graph"]["num_features"],
             num_nodes=metadata["graph"]["num_nodes"],
+            task=tuple(metadata["task"]) if "task" in metadata else None,
             seed=0,
             settings=metadata["settings"],
         )

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from spgcl.errors import InputError
 from spgcl.methods.method import Method, Prepared
+from spgcl.stepping import Step
 
 Observer = Callable[[Method, Prepared], dict[str, float]]
 
@@ -93,15 +94,13 @@ def train(
     if observe and observe_every and not done:
         history.observations.append({"step": 0, **observe(method, prepared)})
 
+    take_step = Step(method, prepared, optimiser, generator)
     while done < method.steps:
-        loss = method.loss(prepared, done, generator)
+        loss = take_step(done)
         if loss is None:
             break
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
         method.after_step(done)
-        recorded[done] = loss.detach()
+        recorded[done] = loss
         done += 1
 
         now = time.monotonic()

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from spgcl.datasets import load
+from spgcl.datasets import load, random_splits
 from spgcl.graph import Graph
-from spgcl.methods import METHODS, create, parameters
+from spgcl.methods import METHODS, Supervision, create, parameters
 from spgcl.runs import describe_source
 from spgcl.storage import Run, load_method, save_method
 from spgcl.training import train
@@ -21,8 +21,7 @@ with warnings.catch_warnings():
     import torch_geometric  # noqa: F401
 
 CPU = torch.device("cpu")
-SELF_SUPERVISED = [name for name, method in METHODS.items() if not method.supervised]
-INDUCTIVE = [name for name in SELF_SUPERVISED if METHODS[name].inductive]
+INDUCTIVE = [name for name, method in METHODS.items() if method.inductive]
 # Methods that draw nothing, and those that have nothing to say of a node without edges.
 SEEDLESS = {"raw", "smoothed", "spectral"}
 EDGES_ALONE = {"spectral"}
@@ -70,12 +69,26 @@ def small_graph():
     return Graph.from_edges(sources, targets, features.astype(np.float32))
 
 
-def trained(name, graph=None, *, seed=0, **changes):
-    graph = small_graph() if graph is None else graph
+@cache
+def small_labels():
+    """Three classes of the small graph's nodes, in two splits."""
+    labels = np.random.default_rng(1).integers(0, 3, 60)
+    return Supervision.of(labels, random_splits(labels, seed=0, fractions=(0.4, 0.3, 0.3), count=2))
+
+
+def made(name, graph, supervision, *, seed=0, settings):
+    """A method and what it prepared; labels are for the supervised ones."""
+    if not METHODS[name].supervised:
+        supervision = None
+    task = supervision.task if supervision else None
     method = create(
-        name, graph.num_features, num_nodes=graph.num_nodes, seed=seed, settings=tiny(name, **changes)
+        name, graph.num_features, num_nodes=graph.num_nodes, task=task, seed=seed, settings=settings
     )
-    prepared = method.prepare(graph, CPU)
+    return method, method.prepare(graph, CPU, supervision)
+
+
+def trained(name, *, seed=0, **changes):
+    method, prepared = made(name, small_graph(), small_labels(), seed=seed, settings=tiny(name, **changes))
     history = train(method, prepared, seed=seed)
     return method, history, method.embed(prepared)
 
@@ -86,7 +99,7 @@ def outcome(name, *, seed=0, **changes):
     return np.array(history.losses).tobytes(), embeddings.numpy().tobytes()
 
 
-@pytest.mark.parametrize("name", SELF_SUPERVISED)
+@pytest.mark.parametrize("name", METHODS)
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(name):
     first = outcome(name, seed=3)
     # What others draw from torch's own generator makes no difference.
@@ -97,7 +110,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(name):
     assert losses != first[0] or not losses
 
 
-@pytest.mark.parametrize("name", SELF_SUPERVISED)
+@pytest.mark.parametrize("name", METHODS)
 def test_embeddings_are_finite_float32_rows_for_every_node(name):
     _, history, embeddings = trained(name)
     assert embeddings.dtype == torch.float32 and not embeddings.requires_grad
@@ -107,16 +120,16 @@ def test_embeddings_are_finite_float32_rows_for_every_node(name):
     assert np.isfinite(history.losses).all()
 
 
-@pytest.mark.parametrize("name", SELF_SUPERVISED)
+@pytest.mark.parametrize("name", METHODS)
 def test_the_loss_is_finite_and_falls(name):
-    graph = load("csbm-homophilic").graph
+    dataset = load("csbm-homophilic")
     known = parameters(METHODS[name])
     wanted = {"hidden": 16, "steps": 40, "learning_rate": 0.01, "seeds": 64, "pool_size": 256}
     wanted |= {"predictor_width": 16, "embedding_width": 16, "projection": 16}
     wanted |= {"walks": 2, "walk_length": 10}
     settings = {key: value for key, value in wanted.items() if key in known}
-    method = create(name, graph.num_features, num_nodes=graph.num_nodes, seed=0, settings=settings)
-    losses = train(method, method.prepare(graph, CPU), seed=0).losses
+    supervision = Supervision.of(dataset.labels, dataset.splits)
+    losses = train(*made(name, dataset.graph, supervision, settings=settings), seed=0).losses
     if not losses:
         pytest.skip(f"{name} trains nothing")
     assert np.isfinite(losses).all()
@@ -137,12 +150,13 @@ def test_permuting_the_nodes_permutes_the_embeddings(name):
     assert not torch.allclose(again, embeddings)
 
 
-@pytest.mark.parametrize("name", SELF_SUPERVISED)
+@pytest.mark.parametrize("name", METHODS)
 def test_a_saved_method_gives_the_same_bytes_when_loaded(name, tmp_path):
     graph = small_graph()
     method, _, embeddings = trained(name)
     described = describe_source("small.csv", {}, None, graph)
     run = Run("small", name, None, tiny(name), 0, described, "cpu", 1)
+    run.supervision = small_labels().record() if METHODS[name].supervised else None
     save_method(tmp_path, method, run)
     loaded = load_method(tmp_path)
     assert type(loaded) is METHODS[name]
@@ -152,12 +166,10 @@ def test_a_saved_method_gives_the_same_bytes_when_loaded(name, tmp_path):
     }
 
 
-@pytest.mark.parametrize("name", SELF_SUPERVISED)
+@pytest.mark.parametrize("name", METHODS)
 def test_looking_does_not_change_the_training(name):
-    graph = small_graph()
     plain = outcome(name)
-    method = create(name, graph.num_features, num_nodes=graph.num_nodes, seed=0, settings=tiny(name))
-    prepared = method.prepare(graph, CPU)
+    method, prepared = made(name, small_graph(), small_labels(), settings=tiny(name))
     seen = []
 
     def look(method, prepared):
@@ -186,7 +198,7 @@ def other_values(parameter, value):
 
 CHANGES = [
     pytest.param(name, parameter.name, other, id=f"{name}-{parameter.name}-{other}")
-    for name in SELF_SUPERVISED
+    for name in METHODS
     for parameter in parameters(METHODS[name]).values()
     for other in other_values(
         parameter,

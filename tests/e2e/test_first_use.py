@@ -84,7 +84,7 @@ def test_the_run_folder_holds_the_weights_the_embeddings_and_the_record(first, f
     assert len(record["history"]["loss"]) == 10 and np.isfinite(record["history"]["loss"]).all()
     assert record["seconds"].keys() == {"prepare", "train", "embed"}
     table = parquet.read_table(fitted / "embeddings.parquet")
-    assert table.column_names == ["node", "embedding"] and table.num_rows == 1500
+    assert table.column_names == ["node", "embedding", "x", "y"] and table.num_rows == 1500
     assert str(table.schema.field("embedding").type) == "fixed_size_list<element: float>[8]"
 
 

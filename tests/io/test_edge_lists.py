@@ -122,12 +122,36 @@ def test_comments_are_counted_in_the_notes(write):
         ("third.txt", "0 5 2\n5 7 0.5\n", {}),
         ("chosen.csv", "a,b,w\n0,5,2\n5,7, 5e-1\n", {"weight_column": "w"}),
         ("moved.csv", "weight,b,a\n2,5,0\n.5,7,5\n", {"source_column": "a", "target_column": "b"}),
+        ("first.csv", "weight,a,b\n2,0,5\n.5,5,7\n", {}),
+        ("first-chosen.csv", "w,a,b\n2,0,5\n.5,5,7\n", {"weight_column": "w"}),
+        (
+            "numbered.txt",
+            "9 0 5 2\n9 5 7 .5\n",
+            {"source_column": "column 2", "target_column": "column 3", "weight_column": "column 4"},
+        ),
     ],
 )
 def test_weights_are_used_and_noted(write, name, text, options):
     graph = read(write(name, text), **options)
     assert edges_of(graph) == {(0, 5): 2, (5, 7): 0.5}
     assert any("used as edge weights" in note for note in graph.notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "aside"),
+    [
+        ("named.csv", "a,b,Weight\n0,5,2\n5,7,.5\n", "'Weight'"),
+        ("third.txt", "0 5 2\n5 7 0.5\n", "'column 3'"),
+        ("no-numbers.txt", "0 5 {}\n5 7 {}\n", "'column 3'"),
+        ("negative.csv", "a,b,weight\n0,5,-2\n5,7,0\n", "'weight'"),
+        ("two.csv", "a,b\n0,5\n5,7\n", None),
+    ],
+)
+def test_weights_are_left_aside_when_none_are_wanted(write, name, text, aside):
+    graph = read(write(name, text), weight_column="none")
+    assert edges_of(graph) == SMALL and graph.weights is None
+    said = [note for note in graph.notes if "left aside" in note]
+    assert said == ([f"{name}: columns left aside: {aside}"] if aside else [])
 
 
 def test_direction_is_kept_on_request(write):
@@ -152,7 +176,15 @@ def test_one_named_end_takes_the_first_other_column(write):
     [
         ("e.csv", "", {}, "e.csv: holds no rows"),
         ("e.csv", "# only\n# comments\n", {}, "e.csv: holds no rows"),
-        ("e.csv", "source,target\n", {}, "e.csv: holds a header but no rows below it"),
+        ("e.csv", "source,target\n", {}, "e.csv: holds a header ('source', 'target') but no rows below it"),
+        ("e.csv", "user,friend\n", {}, "e.csv: holds a header ('user', 'friend') but no rows below it"),
+        (
+            "e.tsv",
+            "user\tfriend\tsince\n# no rows\n",
+            {},
+            "e.tsv: holds a header ('user', 'friend', 'since')",
+        ),
+        ("e.txt", "source target\n", {}, "e.txt: holds a header ('source', 'target') but no rows below it"),
         ("e.csv", "0,1\n1,2\n\n2,3,4\n", {}, "e.csv, row 4: 3 cells where the first row has 2; mend the row"),
         ("e.txt", "#c\n0 1\n1\n", {}, "e.txt, row 3: 1 cells where the first row has 2"),
         (
@@ -166,27 +198,58 @@ def test_one_named_end_takes_the_first_other_column(write):
             "e.csv",
             "a,b,c\n0,1,x\n",
             {},
-            "e.csv: columns 'c' would be left out; name the two to use (--source, --",
+            "e.csv: columns 'c' would be left out; say so by naming the ends: --source COLUMN "
+            "--target COLUMN, and --weight COLUMN where one holds weights",
         ),
         (
             "e.txt",
             "0 1 2 3\n1 2 3 4\n",
             {},
-            "e.txt: 4 columns and no header; keep two, or a third with the weights",
+            "e.txt: 4 columns and no header; name those to use, such as --source 'column 1' --target",
         ),
-        ("e.txt", "0 1 {}\n1 2 {}\n", {}, "e.txt, row 1, column 'column 3': '{}' is not a number"),
+        (
+            "e.txt",
+            "0 1 {}\n1 2 {}\n",
+            {},
+            "e.txt, row 1, column 'column 3': '{}' is not a number; mend it, or leave the weights",
+        ),
+        (
+            "e.csv",
+            "a,b,w,since\n0,1,1,2\n",
+            {"weight_column": "w"},
+            "e.csv: columns 'since' would be left out; say so by naming the ends: --source COLUMN",
+        ),
+        (
+            "e.csv",
+            "a,b,w\n0,1,1\n",
+            {"weight_column": "a", "source_column": "a"},
+            "e.csv: column 'a' is named as an end of the edges and as their weight; name another",
+        ),
+        (
+            "e.csv",
+            "a,b\n0,1\n",
+            {"weight_column": "a"},
+            "e.csv: columns 'a', 'b' do not hold two ends beside the weights",
+        ),
+        (
+            "e.csv",
+            "0,1,2\n1,2,3\n",
+            {"weight_column": "w"},
+            "e.csv: no column 'w', as its first row holds numbers and no names; say 'column 1' to 'column 3'",
+        ),
         (
             "e.csv",
             "a,b,weight\n0,1,2\n1,2,-3\n",
             {},
-            "e.csv, row 3, column 'weight': weight -3 is not positive",
+            "e.csv, row 3, column 'weight': weight -3 is not positive; drop the edge, rescale the weights, "
+            "or leave them aside (--weight none)",
         ),
         ("e.csv", "a,b,weight\n0,1,2\n1,2,x\n", {}, "e.csv, row 3, column 'weight': 'x' is not a number"),
         (
             "e.csv",
             "a,b,weight\n0,1,2\n1,2,\n",
             {},
-            "e.csv, row 3, column 'weight': missing value ''; fill it in",
+            "e.csv, row 3, column 'weight': missing value ''; mend it, or leave the weights",
         ),
         ("e.csv", "a,b\n0,1\n", {"source_column": "A"}, "e.csv: unknown column 'A'; choose from: a, b"),
         (

@@ -117,9 +117,23 @@ def test_networkx_with_attributes_and_weights():
     assert stored(graph) == {(0, 1): 2, (1, 0): 2}
     assert graph.notes == (
         "edge attributes left aside: since",
-        "edge attribute 'weight' used as edge weights",
+        "edge attribute 'weight' used as edge weights; --weight none leaves it aside",
     )
+    assert graph.feature_names == ("position[0]", "position[1]", "age")
     assert stored(read_graph(network, np.eye(3), weight_column="since")) == {(0, 1): 1999, (1, 0): 1999}
+    unweighted = read_graph(network, np.eye(3), weight_column="none")
+    assert unweighted.weights is None and "edge attributes left aside: since, weight" in unweighted.notes
+    refused(
+        "unknown edge attribute 'length'; choose from: since, weight, none",
+        network,
+        np.eye(3),
+        weight_column="length",
+    )
+    refused(
+        "no features; give them (--features FILE), take them from node attributes (--attributes "
+        "age,position), or make some from the structure (--structural degree|spectral)",
+        network,
+    )
 
 
 def test_networkx_direction_and_parallel_edges():

@@ -25,6 +25,7 @@ def named():
         ("l.csv", "10,red\n20,blue\n30,red\n", {}),
         ("l.tsv", "label\tnode\nred\t10\nblue\t20\nred\t30\n", {"id_column": "node"}),
         ("l.txt", "10 red\n20 blue\n# a comment\n30 red\n", {}),
+        ("l.txt", "red 10\nblue 20\nred 30\n", {"id_column": "column 2"}),
     ],
 )
 def test_tables_are_put_in_the_graphs_order(tmp_path, numbered, name, text, options):
@@ -34,9 +35,57 @@ def test_tables_are_put_in_the_graphs_order(tmp_path, numbered, name, text, opti
 
 
 def test_classes_of_numbers_sort_as_numbers(tmp_path, named):
-    (tmp_path / "l.csv").write_text("id,label\na,10\nb,9\nc,-1\n")
+    (tmp_path / "l.csv").write_text("id,label\na,10\nb,9\nc,-2\n")
     labels, classes = read_labels(tmp_path / "l.csv", named)
-    assert labels.tolist() == [0, 2, 1] and classes == ("-1", "9", "10")
+    assert labels.tolist() == [0, 2, 1] and classes == ("-2", "9", "10")
+
+
+@pytest.mark.parametrize("cell", ["", " ", "?", "NaN", "nan", "-1"])
+@pytest.mark.parametrize("classes", [("3", "5"), ("blue", "red")], ids="-".join)
+def test_cells_that_name_no_class_leave_a_node_without_a_label(tmp_path, named, cell, classes):
+    (tmp_path / "l.csv").write_text(f"id,label\nc,{classes[1]}\na,{cell}\nb,{classes[0]}\n")
+    labels, names = read_labels(tmp_path / "l.csv", named)
+    assert labels.tolist() == [1, -1, 0] and names == classes
+
+
+@pytest.mark.parametrize(
+    ("cells", "labels", "names"),
+    [
+        ((1, -1, 1), [1, 0, 1], ("-1", "1")),
+        ((-2, -1, 3), [0, 1, 2], ("-2", "-1", "3")),
+        (("no", "-1", "no"), [1, 0, 1], ("-1", "no")),
+    ],
+)
+def test_minus_one_is_a_class_beside_one_other_or_a_negative_one(tmp_path, cells, labels, names):
+    (tmp_path / "l.csv").write_text("id,label\n" + "".join(f"{n},{cell}\n" for n, cell in enumerate(cells)))
+    found, classes = read_labels(tmp_path / "l.csv", with_ids([0, 1, 2]))
+    assert found.tolist() == labels and classes == names
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([7, None, 4]),
+        pa.array([7.0, float("nan"), 4.0]),
+        pa.array([7.0, None, 4.0]),
+        pa.array(["7", None, "4"]),
+        pa.array([7, -1, 4]),
+    ],
+    ids=["null", "nan", "null of floats", "null of texts", "minus one"],
+)
+def test_parquet_cells_without_a_label(tmp_path, named, column):
+    parquet.write_table(pa.table({"id": ["c", "a", "b"], "y": column}), tmp_path / "l.parquet")
+    labels, names = read_labels(tmp_path / "l.parquet", named)
+    assert labels.tolist() == [1, -1, 0] and names == ("4", "7")
+
+
+@pytest.mark.parametrize(
+    "values", [[7.0, np.nan, 4.0], ["7", "?", "4"], [7, -1, 4]], ids=["numbers", "texts", "minus one"]
+)
+def test_array_entries_without_a_label(tmp_path, values):
+    np.save(tmp_path / "l.npy", np.array(values))
+    labels, names = read_labels(tmp_path / "l.npy", with_ids([2, 1, 0]))
+    assert labels.tolist() == [0, -1, 1] and names == ("4", "7")
 
 
 def with_ids(ids):
@@ -64,14 +113,15 @@ def test_rows_of_an_array_are_node_numbers(tmp_path, named):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("id,y\na,1\nb,2\n", "l.csv: no label for node c (1 missing); label every node"),
+        (
+            "id,y\na,1\nb,2\n",
+            "l.csv: no label for node c (1 missing); label every node; one without a label has an empty cell",
+        ),
+        ("id,y\na,?\nb,\nc,nan\n", "l.csv: no node has a label"),
+        ("id,y\na,?\nb,4\nc,4\n", "l.csv: all nodes have the label 4; evaluation needs two classes"),
         ("id,y\na,1\nb,2\nc,1\nd,1\n", "l.csv, row 5: node 'd' is not in the graph; drop the row"),
         ("id,y\na,1\nb,2\nc,1\na,2\n", "l.csv, row 5: node a again, first in row 2; keep one row a node"),
         ("id,y\na,1\nb,1\nc,1\n", "l.csv: all nodes have the label 1; evaluation needs two classes"),
-        (
-            "id,y\na,1\nb,\nc,1\n",
-            "l.csv, row 3, column 'y': the label is missing; fill it in or drop the row",
-        ),
         ("id,y,z\na,1,2\n", "l.csv: one column of labels is needed beside 'id', found 'y', 'z'"),
         ("id\na\nb\n", "l.csv: one column of labels is needed beside 'id', found none"),
         ("", "l.csv: holds no rows"),
@@ -88,7 +138,8 @@ def test_broken_tables(tmp_path, named, text, message):
     ("values", "message"),
     [
         (np.array([1, 2]), "l.npy: labels of shape (2,), but the graph has 3 nodes"),
-        (np.array([1.0, np.nan, 2]), "l.npy, row 1: nan is not a class; give every node a whole number"),
+        (np.array([1.0, 0.5, 2]), "l.npy, row 1: 0.5 is not a class; give whole numbers, or NaN for none"),
+        (np.array([1.0, np.inf, 2]), "l.npy, row 1: inf is not a class"),
         (np.array([1, 2, 3j]), "l.npy: labels of type complex128; use integers or text"),
         (np.array([None, 1, 2], dtype=object), "l.npy: not a readable NumPy file"),
     ],

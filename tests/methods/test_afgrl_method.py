@@ -13,6 +13,7 @@ from spgcl.datasets import load
 from spgcl.errors import InputError
 from spgcl.evaluation import probe
 from spgcl.graph import Graph
+from spgcl.methods import create
 from spgcl.methods.afgrl import AFGRL, k_means, nearest_nodes, neighbour_loss, shared_clusters
 from spgcl.tensors import SparseMatrix
 from spgcl.training import train
@@ -194,12 +195,12 @@ def test_the_same_seed_gives_the_same_bytes_also_with_more_clusters_than_nodes()
 @pytest.mark.parametrize("name", ["predictor_width", "neighbours", "clusters", "clusterings"])
 def test_a_count_of_zero_is_refused(name):
     with pytest.raises(InputError, match=f"{name} is 0; it must be above 0"):
-        AFGRL(9, **{name: 0})
+        create("afgrl", 9, seed=0, settings={name: 0})
 
 
 def test_a_decay_of_one_is_refused():
     with pytest.raises(InputError, match=r"decay is 1\.0; it must be at least 0 and below 1"):
-        AFGRL(9, decay=1.0)
+        create("afgrl", 9, seed=0, settings={"decay": 1.0})
 
 
 def test_chameleon_trained_briefly_beats_its_untrained_encoder():

@@ -13,6 +13,7 @@ from spgcl.datasets import load
 from spgcl.errors import InputError
 from spgcl.evaluation import probe
 from spgcl.graph import Graph
+from spgcl.methods import create
 from spgcl.methods.bgrl import BGRL, bootstrap_loss, cosine_schedule, encode, move_average
 from spgcl.tensors import SparseMatrix
 from spgcl.training import train
@@ -169,7 +170,7 @@ def test_the_same_seed_gives_the_same_bytes_with_sparse_features_too():
 @pytest.mark.parametrize("name", SHARES)
 def test_a_share_of_one_is_refused(name):
     with pytest.raises(InputError, match=f"{name} is 1.0; it must be at least 0 and below 1"):
-        BGRL(9, **{name: 1.0})
+        create("bgrl", 9, seed=0, settings={name: 1.0})
 
 
 def test_chameleon_trained_briefly_beats_its_untrained_encoder():

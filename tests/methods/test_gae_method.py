@@ -10,6 +10,7 @@ from spgcl.datasets import load
 from spgcl.errors import InputError
 from spgcl.evaluation import probe
 from spgcl.graph import Graph
+from spgcl.methods import create
 from spgcl.methods.gae import GAE, entry_keys, full_reconstruction, is_entry, sampled_reconstruction
 from spgcl.training import train
 
@@ -140,7 +141,7 @@ def test_the_same_seed_gives_the_same_bytes(negative_ratio):
 
 def test_an_embedding_without_width_is_refused():
     with pytest.raises(InputError, match="embedding_width is 0; it must be above 0"):
-        GAE(5, embedding_width=0)
+        create("gae", 5, seed=0, settings={"embedding_width": 0})
 
 
 def test_chameleon_trained_briefly_beats_its_untrained_encoder():

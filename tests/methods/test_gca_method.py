@@ -13,6 +13,7 @@ from spgcl.datasets import load
 from spgcl.errors import InputError
 from spgcl.evaluation import probe
 from spgcl.graph import Graph
+from spgcl.methods import create
 from spgcl.methods.gca import (
     CENTRALITIES,
     GCA,
@@ -202,7 +203,7 @@ def test_a_step_is_the_objective_over_two_adaptive_views(centrality):
 @pytest.mark.parametrize("name", ["cut_off", "drop_edges_second", "mask_features_first"])
 def test_a_rate_of_one_is_refused(name):
     with pytest.raises(InputError, match=f"{name} is 1.0; it must be at least 0 and below 1"):
-        GCA(3, **{name: 1.0})
+        create("gca", 3, seed=0, settings={name: 1.0})
 
 
 @pytest.fixture(scope="module")

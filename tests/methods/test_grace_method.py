@@ -13,6 +13,7 @@ from spgcl.datasets import load
 from spgcl.errors import InputError
 from spgcl.evaluation import probe
 from spgcl.graph import Graph
+from spgcl.methods import create
 from spgcl.methods.grace import GRACE
 from spgcl.tensors import SparseMatrix
 from spgcl.training import train
@@ -100,7 +101,7 @@ def test_weight_decay_is_part_of_the_gradient():
 )
 def test_a_rate_of_one_is_refused(name):
     with pytest.raises(InputError, match=f"{name} is 1.0; it must be at least 0 and below 1"):
-        GRACE(3, **{name: 1.0})
+        create("grace", 3, seed=0, settings={name: 1.0})
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from spgcl.datasets import load
 from spgcl.errors import InputError
 from spgcl.evaluation import probe
 from spgcl.graph import Graph
+from spgcl.methods import create
 from spgcl.methods.graphcl import KINDS, GraphCL, view_of
 from spgcl.tensors import GraphTensors
 from spgcl.training import train
@@ -102,7 +103,7 @@ def test_views_without_a_common_node_still_give_a_loss():
 
 def test_a_rate_of_one_is_refused():
     with pytest.raises(InputError, match=r"rate is 1.0; it must be at least 0 and below 1"):
-        GraphCL(3, rate=1.0)
+        create("graphcl", 3, seed=0, settings={"rate": 1.0})
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,10 @@
-import math
-
 import pytest
 import torch
 from contrast_oracle import naive_loss
 from torch.nn.functional import normalize
 
-from spgcl.errors import InputError
 from spgcl.methods import node_contrast as module
-from spgcl.methods.node_contrast import node_contrast, require_shares
+from spgcl.methods.node_contrast import node_contrast
 
 
 def two_views(num_nodes=7, width=4, *, seed=0):
@@ -92,10 +89,3 @@ def test_only_half_of_the_similarities_are_computed_one_tile_at_a_time(monkeypat
 def test_without_a_gradient_only_the_normalisers_are_computed(monkeypatch):
     monkeypatch.setattr(module, "_repulsion", None)
     assert node_contrast(*two_views(), temperature=0.4).isfinite()
-
-
-@pytest.mark.parametrize("value", [-0.1, 1.0, 1.5, math.nan])
-def test_shares_outside_the_unit_interval_are_refused_by_name(value):
-    require_shares(rate=0.0, other=0.999)
-    with pytest.raises(InputError, match=r"cut_off is .*at least 0 and below 1"):
-        require_shares(rate=0.5, cut_off=value)

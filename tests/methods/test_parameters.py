@@ -5,7 +5,7 @@ import pytest
 from spgcl.errors import InputError
 from spgcl.methods import METHODS, create, find, parameters
 from spgcl.methods.method import Method
-from spgcl.methods.parameters import Parameter, checked
+from spgcl.methods.parameters import POSITIVE, SHARE, Parameter, checked
 
 
 class Example(Method):
@@ -105,6 +105,27 @@ def test_every_parameter_has_a_valid_default_and_a_description(name):
     assert checked(method, defaults) == defaults
     for parameter in known:
         assert f"        {parameter}: " in method.__doc__, f"{name}.{parameter} is not described"
+
+
+RANGES = [(POSITIVE, 0, "is 0; it must be above 0"), (SHARE, 1, "is 1; it must be at least 0 and below 1")]
+REFUSED = [
+    pytest.param(name, parameter, value, message, id=f"{name}-{parameter}")
+    for name, method in METHODS.items()
+    for parameter in parameters(method)
+    for names, value, message in RANGES
+    if parameter in names
+]
+
+
+@pytest.mark.parametrize(("name", "parameter", "value", "message"), REFUSED)
+def test_a_name_has_one_range_in_every_method(name, parameter, value, message):
+    with pytest.raises(InputError, match=f"^{parameter} {message}$"):
+        create(name, 3, seed=0, settings={parameter: value})
+
+
+def test_every_range_is_of_some_method():
+    used = {parameter for method in METHODS.values() for parameter in parameters(method)}
+    assert used >= POSITIVE | SHARE
 
 
 def test_an_unknown_method_offers_the_nearest():

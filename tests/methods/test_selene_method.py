@@ -11,6 +11,7 @@ from spgcl.datasets import load
 from spgcl.errors import InputError
 from spgcl.evaluation import probe
 from spgcl.graph import Graph
+from spgcl.methods import create
 from spgcl.methods.bgrl import cosine_schedule
 from spgcl.methods.parameters import parameters
 from spgcl.methods.selene import SELENE, decorrelation_loss, walk_encodings
@@ -213,7 +214,7 @@ def test_every_hyper_parameter_has_an_effect(name):
 @pytest.mark.parametrize("name", ["drop_edges", "mask_features", "warm_up"])
 def test_a_share_of_one_is_refused(name):
     with pytest.raises(InputError, match=f"{name} is 1.0; it must be at least 0 and below 1"):
-        SELENE(9, **{name: 1.0})
+        create("selene", 9, seed=0, settings={name: 1.0})
 
 
 def test_values_out_of_range_are_refused():
@@ -221,8 +222,8 @@ def test_values_out_of_range_are_refused():
         SELENE(9, seeds=1)
     with pytest.raises(InputError, match=r"attribute_share is 1\.5; it must be between 0 and 1"):
         SELENE(9, attribute_share=1.5)
-    with pytest.raises(InputError, match="projection_width is 0; it must be 1 or more"):
-        SELENE(9, projection_width=0)
+    with pytest.raises(InputError, match="projection_width is 0; it must be above 0"):
+        create("selene", 9, seed=0, settings={"projection_width": 0})
 
 
 def test_chameleon_trained_briefly_beats_its_untrained_encoder():

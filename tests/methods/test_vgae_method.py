@@ -12,6 +12,7 @@ from spgcl.encoders import Block
 from spgcl.errors import InputError
 from spgcl.evaluation import probe
 from spgcl.graph import Graph
+from spgcl.methods import create
 from spgcl.methods.gae import full_reconstruction
 from spgcl.methods.vgae import VGAE, divergence_from_prior
 from spgcl.training import train
@@ -97,7 +98,7 @@ def test_the_same_seed_gives_the_same_bytes(negative_ratio):
 
 def test_an_embedding_without_width_is_refused():
     with pytest.raises(InputError, match="embedding_width is 0; it must be above 0"):
-        VGAE(5, embedding_width=0)
+        create("vgae", 5, seed=0, settings={"embedding_width": 0})
 
 
 def test_chameleon_trained_briefly_beats_its_untrained_encoder():

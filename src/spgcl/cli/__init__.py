@@ -8,12 +8,14 @@ from typing import Annotated
 import typer
 
 from spgcl import __version__
+from spgcl.cli.bench import app as bench_app
 from spgcl.cli.datasets import app as datasets_app
 from spgcl.cli.embed import embed
 from spgcl.cli.evaluate import evaluate
 from spgcl.cli.fit import fit
 from spgcl.cli.inspect import inspect
 from spgcl.cli.methods import methods
+from spgcl.cli.report import report
 from spgcl.cli.similar import similar
 from spgcl.errors import InputError
 
@@ -30,7 +32,9 @@ app.command("embed")(embed)
 app.command("similar")(similar)
 app.command("inspect")(inspect)
 app.command("methods")(methods)
+app.command("report")(report)
 app.add_typer(datasets_app, name="datasets")
+app.add_typer(bench_app, name="bench")
 
 # Typer carries its own copy of Click in new versions and uses the installed one in old ones; either way
 # these are the bases of the error that Typer exports.

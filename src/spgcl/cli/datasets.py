@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 app = typer.Typer(help="The benchmark data: list, fetch, verify, stats.", no_args_is_help=True)
 
 NamesArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="[NAME]...", help="Data sets (default: all).")
+    list[str] | None, typer.Argument(metavar="NAME", help="Data sets (default: all).")
+]
+FetchedArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="NAME", help="Data sets to download; or --all.")
 ]
 
 
@@ -53,8 +56,10 @@ def list_datasets(json: JsonOption = False) -> None:
     if json:
         print_json(records)
         return
-    columns = ["data set", "nodes", "on disk", "metric", "splits", "licence", "source"]
-    print_table(f"data folder: {data_folder()}", columns, [list(record.values()) for record in records])
+    # The publisher's repository, the widest column, is left to --json and the documents.
+    columns = ["data set", "nodes", "on disk", "metric", "splits", "licence"]
+    rows = [list(record.values())[: len(columns)] for record in records]
+    print_table(f"data folder: {data_folder()}", columns, rows)
 
 
 def _listed(
@@ -73,15 +78,19 @@ def _listed(
 
 @app.command("fetch")
 def fetch_datasets(
-    names: NamesArgument = None,
+    names: FetchedArgument = None,
     mirror: Annotated[
         str | None,
-        typer.Option(help="Address or folder laid out as the data folder is, instead of the publishers."),
+        typer.Option(
+            "--mirror",
+            metavar="PLACE",
+            help="Take the files from a folder or an http(s) address laid out as the data folder is.",
+        ),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Fetch every data set.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Every data set instead of named ones.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Download the publishers' files, resuming what was cut off, and check them before they are used."""
+    """Download data sets from their publishers into the data folder; files are used once checked."""
     from spgcl.datasets.entries import entries
     from spgcl.datasets.fetch import fetch
     from spgcl.datasets.storage import data_folder

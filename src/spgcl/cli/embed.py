@@ -43,9 +43,10 @@ def embed(
     """Embed a graph, old and new nodes alike, with the weights of a run and without training."""
     import torch
 
-    from spgcl.cli.graphs import resolve
+    from spgcl.cli.alike import resolve_alike
     from spgcl.estimator import choose_device, require_embeddable
     from spgcl.io import require_free, write_embedding_file
+    from spgcl.projection import plane_of
     from spgcl.runs import explained_memory
     from spgcl.storage import load_method, read_run
 
@@ -55,7 +56,7 @@ def embed(
     torch.set_num_threads(threads or record.threads)
     where = choose_device("cpu" if device == "auto" and record.device == "cpu" else device)
     options = GraphOptions(features, structural, source, target, weight, attributes, id_, directed)
-    loaded = resolve(graph, options)
+    loaded = resolve_alike(graph, options, run, record.graph)
     for remark in loaded.graph.notes:
         note(remark)
     width = record.graph["num_features"]
@@ -65,9 +66,10 @@ def embed(
         )
     method = load_method(run).to(where)
     require_embeddable(record.method, method.inductive, loaded.graph.digest == record.graph["digest"])
-    with explained_memory():
+    with explained_memory(record.method):
         embeddings = method.embed(method.prepare(loaded.graph, where)).cpu().numpy()
-    write_embedding_file(out, embeddings, loaded.graph.node_ids)
+    plane = plane_of(run, embeddings) if out.suffix == ".parquet" else None
+    write_embedding_file(out, embeddings, loaded.graph.node_ids, coordinates=plane)
     if json:
         print_json(
             {"run": str(run), "file": str(out), "nodes": len(embeddings), "width": embeddings.shape[1]}

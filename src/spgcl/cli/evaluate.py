@@ -1,12 +1,12 @@
-"""`spgcl eval`: linear probe, k-NN, clustering and link prediction of a run's embeddings."""
+"""`spgcl eval`: linear probe, k-NN, clustering and link prediction; supervised runs by their predictions."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from spgcl.cli.options import DeviceOption, GraphOptions, JsonOption, LabelsOption, ThreadsOption
-from spgcl.cli.output import print_json, print_table
+from spgcl.cli.options import DeviceOption, JsonOption, LabelsOption, ThreadsOption
+from spgcl.cli.output import note, print_json, print_table
 from spgcl.errors import InputError
 
 if TYPE_CHECKING:
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spgcl.cli.graphs import Loaded
+    from spgcl.graph import Graph
+    from spgcl.storage import Run
 
 
 def evaluate(
@@ -34,9 +36,9 @@ def evaluate(
 
     if threads:
         torch.set_num_threads(threads)
-    folders = _folders(run)
+    folders = run_folders(run)
     loaded = _labelled(folders[0], labels)
-    records = [_evaluate_one(folder, loaded, protocol, device) for folder in folders]
+    records = [evaluate_one(folder, loaded, protocol, device) for folder in folders]
     record = records[0]
     if len(records) > 1:
         record = _over_retrainings(records)
@@ -47,7 +49,8 @@ def evaluate(
         _show(record)
 
 
-def _folders(run: Path) -> list[Path]:
+def run_folders(run: Path) -> list[Path]:
+    """The run itself, or the retrainings that a folder holds."""
     if (run / "run.json").exists():
         return [run]
     numbers = [path.parent.name.removeprefix("seed-") for path in run.glob("seed-*/run.json")]
@@ -73,12 +76,13 @@ def _require_alike(folders: list[Path]) -> None:
 
 
 def _labelled(folder: Path, labels: Path | None) -> "Loaded":
-    from spgcl.cli.graphs import resolve
+    from spgcl.cli.graphs import resolve_recorded
     from spgcl.storage import load_held_out, read_run
 
-    graph = read_run(folder).graph
-    recorded = Path(graph["labels"]) if graph["labels"] else None
-    loaded = resolve(graph["source"], GraphOptions.recorded(graph["options"]), labels or recorded)
+    run = read_run(folder)
+    loaded = resolve_recorded(run.graph, labels)
+    if not is_as_fitted(loaded.graph, run):
+        note(f"{run.graph['source']} has changed since {folder} was fitted; the embeddings are of the old one")
     if loaded.labels is None and load_held_out(folder) is None:
         raise InputError(
             f"{folder} has no labels to evaluate with; give them by --labels FILE, "
@@ -87,10 +91,23 @@ def _labelled(folder: Path, labels: Path | None) -> "Loaded":
     return loaded
 
 
-def _evaluate_one(folder: Path, loaded: "Loaded", protocol: str, device: str) -> dict[str, Any]:
+def is_as_fitted(graph: "Graph", run: "Run") -> bool:
+    """Whether a graph, read again, is still the one that a run was trained on."""
+    from spgcl.evaluation import hold_out_edges
+
+    try:
+        trained_on = hold_out_edges(graph, run.hold_out_edges, run.seed)[0] if run.hold_out_edges else graph
+    except InputError:
+        return False
+    return bool(trained_on.digest == run.graph["digest"])
+
+
+def evaluate_one(folder: Path, loaded: "Loaded", protocol: str, device: str) -> dict[str, Any]:
+    """Score one run, write its `eval.json` and return what it holds."""
     import numpy as np
 
     from spgcl.evaluation import link_scores
+    from spgcl.methods import find
     from spgcl.storage import load_held_out, read_results
 
     run, embeddings, node_ids = read_results(folder)
@@ -98,7 +115,9 @@ def _evaluate_one(folder: Path, loaded: "Loaded", protocol: str, device: str) ->
     if not np.array_equal(node_ids.astype(str), loaded.graph.node_ids.astype(str)):
         raise InputError(f"the nodes of {run.graph['source']} are not those of {folder}; fit it again")
     record: dict[str, Any] = {"dataset": run.dataset, "method": run.method}
-    if loaded.labels is not None:
+    if loaded.labels is not None and find(run.method).supervised:
+        record |= _by_predictions(folder, run, embeddings, loaded)
+    elif loaded.labels is not None:
         record |= _with_labels(embeddings, loaded, protocol, device)
     held_out = load_held_out(folder)
     if held_out is not None:
@@ -126,6 +145,23 @@ def _with_labels(
     }
 
 
+def _by_predictions(
+    folder: Path, run: "Run", class_scores: "NDArray[np.float32]", loaded: "Loaded"
+) -> dict[str, Any]:
+    """Models know labels: they are neither probed nor scored on splits other than their own."""
+    from spgcl.evaluation import score_predictions
+    from spgcl.methods import Supervision
+
+    assert loaded.labels is not None
+    assert loaded.splits is not None
+    if Supervision.of(loaded.labels, loaded.splits).record() != run.supervision:
+        raise InputError(
+            f"{folder} was trained with other labels or splits; evaluate with the same, or fit it again"
+        )
+    scores = score_predictions(class_scores, loaded.labels, loaded.splits, metric=loaded.metric)
+    return {**scores.as_record(), "split_source": loaded.splits.source}
+
+
 def _write(folder: Path, record: dict[str, Any]) -> None:
     from spgcl.files import replacing
     from spgcl.storage import to_json
@@ -142,6 +178,7 @@ def _over_retrainings(records: list[dict[str, Any]]) -> dict[str, Any]:
     if "mean" in first:
         summed |= {**_spread([record["mean"] for record in records]), "std_over": "retrainings"}
         summed["splits"] = [score for record in records for score in record["splits"]]
+    if "knn" in first:
         summed["knn"] = {**_spread([record["knn"]["mean"] for record in records]), "std_over": "retrainings"}
     for part in ("clustering", "link_prediction"):
         if part in first:
@@ -162,7 +199,11 @@ def _show(record: dict[str, Any]) -> None:
     title = f"{record['method']} on {record['dataset']}"
     if "mean" in record:
         title += f" ({record['split_source']} splits)"
-        rows.append(_scored(f"linear probe ({record['protocol']})", record, record))
+        own = record["protocol"] == "predictions"
+        rows.append(
+            _scored("own predictions" if own else f"linear probe ({record['protocol']})", record, record)
+        )
+    if "knn" in record:
         rows.append(_scored("k-NN", record, record["knn"]))
     for part, name in (("k-means", "clustering"), ("link prediction", "link_prediction")):
         rows += [[part, metric, f"{value:.2f}", "-", ""] for metric, value in record.get(name, {}).items()]
@@ -174,7 +215,9 @@ def _scored(part: str, record: dict[str, Any], scores: dict[str, Any]) -> list[s
     units = {
         "retrainings": len(record.get("retrainings", ())),
         "splits": len({score["split"] for score in record["splits"]}),
-        "probe starts": len({score["start"] for score in record["splits"]}),
+        **dict.fromkeys(
+            ("probe starts", "training starts"), len({score["start"] for score in record["splits"]})
+        ),
     }
     counted = over if units[over] != 1 else over.removesuffix("s")
     spread = f"{scores['std']:.2f}" if units[over] > 1 else "-"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -21,16 +21,20 @@ from spgcl.cli.options import (
     IdOption,
     JsonOption,
     LabelsOption,
+    SetOption,
     SourceOption,
     StructuralOption,
     TargetOption,
     ThreadsOption,
     WeightOption,
+    given_settings,
 )
 from spgcl.cli.output import note, print_json, print_table
 from spgcl.errors import InputError
 
 if TYPE_CHECKING:
+    from spgcl.cli.graphs import Loaded
+    from spgcl.methods import Supervision
     from spgcl.storage import Run
 
 
@@ -43,7 +47,7 @@ def fit(
     ] = None,
     method: Annotated[str, typer.Option("--method", help="See `spgcl methods`.")] = "spgcl",
     preset: Annotated[str | None, typer.Option("--preset", help="published, paper or validated.")] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="A hyper-parameter, name=value.")] = None,
+    set_: SetOption = None,
     steps: Annotated[int | None, typer.Option("--steps", help="Short for --set steps=N.")] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help="Decides every draw.")] = 0,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Full retrainings, one folder each.")] = 1,
@@ -62,6 +66,7 @@ def fit(
     ] = 60.0,
     resume: Annotated[bool, typer.Option("--resume", help="Continue a run that was stopped.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run.")] = False,
+    report: Annotated[bool, typer.Option("--report", help="Also make the page, see spgcl report.")] = False,
     features: FeaturesOption = None,
     structural: StructuralOption = None,
     source: SourceOption = None,
@@ -72,9 +77,16 @@ def fit(
     directed: DirectedOption = False,
     device: DeviceOption = "auto",
     threads: ThreadsOption = None,
+    precision: Annotated[
+        Literal["auto", "float32", "tf32"],
+        typer.Option("--precision", help="Of products on CUDA; auto takes tf32."),
+    ] = "auto",
+    deterministic: Annotated[
+        bool, typer.Option("--deterministic", help="The same bytes for the same seed on CUDA too, slower.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Train on a graph without labels and write weights, embeddings and a record of the run."""
+    """Train on a graph and write weights, embeddings and a record; only supervised methods look at labels."""
     import torch
 
     from spgcl.cli.graphs import resolve
@@ -87,12 +99,17 @@ def fit(
 
     if resume and overwrite:
         raise InputError("--resume and --overwrite contradict each other; choose one")
+    if report:
+        from spgcl.report.page import require_plotly
+
+        require_plotly()
     if threads:
         torch.set_num_threads(threads)
     where = choose_device(device)
     options = GraphOptions(features, structural, source, target, weight, attributes, id_, directed)
     loaded = resolve(graph, options, labels)
-    settings = resolved_settings(method, preset, loaded.preset_name, _given(set_, steps))
+    settings = resolved_settings(method, preset, loaded.preset_name, given_settings(set_, steps))
+    supervision = _supervision(method, loaded)
     for remark in loaded.graph.notes:
         note(remark)
     folder = out or Path("runs") / f"{loaded.name}-{method}-{seed}"
@@ -113,9 +130,12 @@ def fit(
             graph=describe_source(loaded.source, options.given(), labels, training_graph),
             device=str(where),
             threads=torch.get_num_threads(),
+            precision=precision,
+            deterministic=deterministic,
             command=["spgcl", *sys.argv[1:]],
             embedding_format=format_,
             hold_out_edges=hold_out_edges,
+            supervision=supervision.record() if supervision else None,
         )
         earlier = open_folder(place, run, resume=resume, overwrite=overwrite)
         planned.append((place, run, earlier, training_graph, held_out))
@@ -138,6 +158,7 @@ def fit(
                     training_graph,
                     run,
                     replace=earlier is None,
+                    supervision=supervision,
                     held_out=(held_out[0], held_out[1]) if held_out else None,
                     save_every=checkpoint_every,
                     progress=progress,
@@ -149,25 +170,38 @@ def fit(
         if run.status == "interrupted":
             note(f"stopped after {run.steps} steps; embeddings are written, and --resume continues")
             raise KeyboardInterrupt
-    _say(folder, done, has_labels=loaded.labels is not None, as_json=json)
+    page = None
+    if report:
+        from spgcl.cli.report import write_report
+
+        page = write_report([folder], device=device, quiet=json)["report"]
+    _say(folder, done, page, has_labels=loaded.labels is not None, as_json=json)
 
 
-def _given(pairs: list[str] | None, steps: int | None) -> dict[str, Any]:
-    given: dict[str, Any] = {}
-    for pair in pairs or []:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise InputError(f"--set {pair!r} is not name=value, for example --set hidden=256")
-        given[name] = value
-    return given if steps is None else {**given, "steps": steps}
+def _supervision(method: str, loaded: "Loaded") -> "Supervision | None":
+    from spgcl.methods import Supervision, find
+
+    if not find(method).supervised:
+        return None
+    if loaded.labels is None or loaded.splits is None:
+        raise InputError(
+            f"{method} is supervised and {loaded.source} has no labels; give them by --labels FILE"
+        )
+    supervision = Supervision.of(loaded.labels, loaded.splits)
+    note(
+        f"{method} is supervised: {supervision.task[0]} models are trained on labels; the embeddings are "
+        "their class scores, side by side, and spgcl eval scores each model on its own split"
+    )
+    return supervision
 
 
-def _say(folder: Path, done: "list[tuple[Path, Run]]", *, has_labels: bool, as_json: bool) -> None:
+def _say(
+    folder: Path, done: "list[tuple[Path, Run]]", page: str | None, *, has_labels: bool, as_json: bool
+) -> None:
     summaries = [run.summary(place) for place, run in done]
     if as_json:
-        print_json(
-            summaries[0] if len(done) == 1 else {**summaries[0], "run": str(folder), "runs": summaries}
-        )
+        record = summaries[0] if len(done) == 1 else {**summaries[0], "run": str(folder), "runs": summaries}
+        print_json({**record, "report": page} if page else record)
         return
     columns = ["run", "steps", "last loss", "prepare s", "train s", "embed s", "peak MiB"]
     rows = [
@@ -181,6 +215,9 @@ def _say(folder: Path, done: "list[tuple[Path, Run]]", *, has_labels: bool, as_j
         for place, run in done
     ]
     print_table(f"{done[0][1].method} on {done[0][1].dataset}", columns, rows)
+    if page:
+        print(f"page: {page}")
+        return
     needed = "" if has_labels or done[0][1].hold_out_edges else " --labels FILE"
     print(f"next: spgcl eval {shlex.quote(str(folder))}{needed}")
 

@@ -1,9 +1,9 @@
 """From GRAPH and the graph options to a graph, and labels and splits where there are any."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,8 @@ class Loaded:
     Attributes:
         name: The data set's name, or the file's without its suffixes.
         graph: The graph.
-        labels: One class a node, or None.
-        published: The data set's own splits, or None.
+        labels: One class a node, -1 for none, or None where no node has any.
+        published: Splits of the data set or of the file, or None.
         metric: "accuracy" or "roc_auc".
         class_names: Names of the classes, where they are known.
         path: The file that GRAPH is, or None for a data set.
@@ -53,7 +53,7 @@ class Loaded:
 
     @cached_property
     def splits(self) -> "Splits | None":
-        """The data set's splits, or seeded ones over the user's labels, which a note then says."""
+        """Splits that came with the labels, or seeded ones, which a note then says."""
         if self.labels is None or self.published is not None:
             return self.published
         from spgcl.datasets import random_splits
@@ -61,18 +61,30 @@ class Loaded:
         try:
             splits = random_splits(self.labels, seed=_SPLIT_SEED, stratified=True)
         except InputError as error:
-            raise InputError(
-                f"{len(self.labels)} labelled nodes are too few for 10/10/80 splits: {error}"
-            ) from None
+            count = np.count_nonzero(self.labels >= 0)
+            raise InputError(f"{count} labelled nodes are too few for 10/10/80 splits: {error}") from None
         note(f"the labels come without splits: {len(splits)} {splits.source} splits are used")
         return splits
 
 
 def resolve(graph: str, options: GraphOptions | None = None, labels: Path | None = None) -> Loaded:
-    """The graph of a data set's name or of a path (it contains "/" or has a suffix)."""
+    """The graph of a data set's name or of a path, with labels: those given, else those it brings along."""
     options = options or GraphOptions()
-    if "/" not in graph and not Path(graph).suffix:
-        return _with_labels(_from_dataset(graph, options), labels, options)
+    loaded = resolve_graph(graph, options)
+    if labels is not None:
+        return _with_labels(loaded, labels, options)
+    return loaded if loaded.path is None else _with_stored_labels(loaded, loaded.path)
+
+
+def is_dataset(graph: str) -> bool:
+    """Whether GRAPH is a data set's name; a path contains "/" or has a suffix."""
+    return "/" not in graph and not Path(graph).suffix
+
+
+def resolve_graph(graph: str, options: GraphOptions) -> Loaded:
+    """The graph of a data set's name or of a path; a file is not searched for labels."""
+    if is_dataset(graph):
+        return _from_dataset(graph, options)
     from spgcl.io import read_graph
 
     path = Path(graph)
@@ -88,7 +100,13 @@ def resolve(graph: str, options: GraphOptions | None = None, labels: Path | None
         feature_attributes=options.attributes.split(",") if options.attributes else None,
     )
     name = path.name.split(".")[0] or path.name
-    return _with_labels(Loaded(name, read, None, None, "accuracy", (), path), labels, options)
+    return Loaded(name, read, None, None, "accuracy", (), path)
+
+
+def resolve_recorded(graph: dict[str, Any], labels: Path | None = None) -> Loaded:
+    """The graph that a run's record names, with its labels or with others."""
+    recorded = Path(graph["labels"]) if graph["labels"] else None
+    return resolve(graph["source"], GraphOptions.recorded(graph["options"]), labels or recorded)
 
 
 def _from_dataset(name: str, options: GraphOptions) -> Loaded:
@@ -107,10 +125,46 @@ def _from_dataset(name: str, options: GraphOptions) -> Loaded:
     )
 
 
-def _with_labels(loaded: Loaded, labels: Path | None, options: GraphOptions) -> Loaded:
-    if labels is None:
-        return loaded
+def _with_labels(loaded: Loaded, labels: Path, options: GraphOptions) -> Loaded:
     from spgcl.io import read_labels
 
     values, class_names = read_labels(labels, loaded.graph, id_column=options.id)
+    _say_unlabelled(values, class_names, labels)
     return Loaded(loaded.name, loaded.graph, values, None, "accuracy", class_names, loaded.path)
+
+
+def _with_stored_labels(loaded: Loaded, path: Path) -> Loaded:
+    """What a saved graph says of classes and splits is used as a data set's is, and a note says so."""
+    from spgcl.io.opening import suffix_of
+    from spgcl.io.read import SAVED_DATA
+
+    if suffix_of(path) not in (*SAVED_DATA, ".npz"):
+        return loaded
+    from spgcl.io.stored import read_stored_labels
+
+    try:
+        stored = read_stored_labels(path, loaded.graph)
+        splits = _stored_splits(stored.masks) if stored and stored.masks else None
+    except InputError as error:
+        note(f"the labels in {path} are not used: {error}; --labels FILE gives others")
+        return loaded
+    if stored is None:
+        return loaded
+    with_splits = " and masks" if splits else ""
+    note(f"{stored.field} of {path} read as labels{with_splits} for evaluation; --labels FILE gives others")
+    _say_unlabelled(stored.labels, stored.class_names, path)
+    return replace(loaded, labels=stored.labels, published=splits, class_names=stored.class_names)
+
+
+def _stored_splits(masks: tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]) -> "Splits":
+    from spgcl.datasets import Splits
+
+    return Splits(*masks, source="stored")
+
+
+def _say_unlabelled(labels: NDArray[np.int64], class_names: tuple[str, ...], path: Path) -> None:
+    count = np.count_nonzero(labels < 0)
+    if count:
+        note(f"{path}: {count:,} of {len(labels):,} nodes have no label and are not scored")
+    if "-1" in class_names:
+        note(f"{path}: -1 is taken as a class; leave the cell empty for a node without a label")

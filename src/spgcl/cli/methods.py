@@ -33,4 +33,5 @@ def methods(json: JsonOption = False) -> None:
             for parameter in parameters(method).values()
         ]
         summary = (method.__doc__ or "").splitlines()[0]
-        print_table(f"{name}: {summary}", ["parameter", "default", "values"], rows)
+        needs = " (supervised)" if method.supervised else ""
+        print_table(f"{name}{needs}: {summary}", ["parameter", "default", "values"], rows)

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from spgcl.errors import InputError
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of tables.")]
 ThreadsOption = Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads (default: all).")]
 DeviceOption = Annotated[
@@ -34,12 +36,14 @@ LabelsOption = Annotated[
     Path | None, typer.Option("--labels", help="Labels by node id: .csv, .tsv, .parquet or .npy.")
 ]
 WeightOption = Annotated[
-    str | None, typer.Option("--weight", help="Column of edge weights (default: one called weight).")
+    str | None,
+    typer.Option("--weight", help="Column of edge weights (default: one called weight); none: no weights."),
 ]
 AttributesOption = Annotated[
     str | None,
     typer.Option("--attributes", help="Node attributes of a GraphML file to use as features, a,b,c."),
 ]
+SetOption = Annotated[list[str] | None, typer.Option("--set", help="A hyper-parameter, name=value.")]
 
 
 @dataclass(frozen=True)
@@ -68,3 +72,20 @@ class GraphOptions:
         """The options of a record."""
         features = Path(given["features"]) if "features" in given else None
         return cls(**{**given, "features": features})
+
+
+def given_settings(pairs: list[str] | None, steps: int | None = None) -> dict[str, Any]:
+    """Hyper-parameters as given by --set, the last of a name, and by --steps, which must not contradict."""
+    given: dict[str, Any] = {}
+    for pair in pairs or []:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise InputError(f"--set {pair!r} is not name=value, for example --set hidden=256")
+        given[name] = value
+    if steps is None:
+        return given
+    if given.get("steps", str(steps)) != str(steps):
+        raise InputError(
+            f"--steps {steps} and --set steps={given['steps']} contradict each other; leave one out"
+        )
+    return {**given, "steps": steps}

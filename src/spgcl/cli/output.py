@@ -36,11 +36,15 @@ def _print_rich(title: str, columns: Sequence[str], cells: list[list[str]], nume
     from rich.text import Text
 
     table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for name, right in zip(columns, numeric, strict=True):
-        table.add_column(name, justify="right" if right else "left", overflow="fold")
+    console = Console()
+    # Names and numbers stay whole where they can; what is folded on a narrow terminal is what describes them.
+    longest = max((len(row[0]) for row in cells), default=0)
+    for place, (name, right) in enumerate(zip(columns, numeric, strict=True)):
+        whole = right or (place == 0 and longest <= console.width // 3)
+        table.add_column(name, justify="right" if right else "left", overflow="fold", no_wrap=whole)
     for row in cells:
         table.add_row(*[Text(cell) for cell in row])
-    Console().print(table)
+    console.print(table)
 
 
 def note(text: str) -> None:

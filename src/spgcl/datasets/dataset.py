@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from spgcl.errors import InputError
 from spgcl.graph import Graph
+from spgcl.seeds import checked_seed
 
 Metric = Literal["accuracy", "roc_auc"]
 
@@ -73,14 +74,17 @@ def random_splits(
     count: int = 10,
     stratified: bool = False,
 ) -> Splits:
-    """Seeded splits: the same on every machine, as NumPy's PCG64 and `permutation` are."""
+    """Seeded splits: the same on every machine, as NumPy's PCG64 and `permutation` are.
+
+    A node without a label, which has a negative number, is in no part.
+    """
+    labels = np.asarray(labels)
     num_nodes = len(labels)
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(checked_seed(seed))
+    known = np.flatnonzero(labels >= 0) if labels.dtype.kind in "if" else np.arange(num_nodes)
     masks = np.zeros((3, count, num_nodes), dtype=np.bool_)
     groups = (
-        [np.flatnonzero(labels == value) for value in np.unique(labels)]
-        if stratified
-        else [np.arange(num_nodes)]
+        [np.flatnonzero(labels == value) for value in np.unique(labels[known])] if stratified else [known]
     )
     for split in range(count):
         for group in groups:

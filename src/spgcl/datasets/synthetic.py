@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from spgcl.datasets.dataset import Dataset, random_splits
 from spgcl.errors import InputError
 from spgcl.graph import Graph
+from spgcl.seeds import checked_seed
 
 # The signal is weak enough that a node's own features say less about its class than its neighbourhood does.
 _SMALL = {"num_nodes": 1500, "num_classes": 5, "average_degree": 10.0, "num_features": 64, "signal": 1.25}
@@ -48,7 +49,7 @@ def contextual_block_model(
         name: Name of the data set.
     """
     _check(num_nodes, num_classes, average_degree, homophily, num_features, signal)
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(checked_seed(seed))
     labels = generator.permutation(np.arange(num_nodes) % num_classes)
     num_edges = num_nodes * average_degree / 2
     order = np.argsort(labels, kind="stable")

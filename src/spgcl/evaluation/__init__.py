@@ -17,7 +17,9 @@ _EXPORTS = {
     "link_scores": "links",
     "most_similar": "neighbours",
     "node_homophily": "statistics",
+    "predict_first_split": "linear_probe",
     "probe": "linear_probe",
+    "score_predictions": "predictions",
     "transformed_homophily": "transformed",
     "tuned_probe": "tuned",
 }

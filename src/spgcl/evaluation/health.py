@@ -30,7 +30,11 @@ def observer(labels: NDArray[Any] | None, *, positives: int = 5) -> Observer:
 
 
 def class_centre_distance(embeddings: Tensor, labels: Tensor) -> float:
-    """Mean cosine distance between nodes and the mean embedding of their class (Figure 3 of the paper)."""
+    """Mean cosine distance between nodes and the mean embedding of their class (Figure 3 of the paper).
+
+    Nodes whose class is not known, marked by a negative label, are left out.
+    """
+    embeddings, labels = embeddings[labels >= 0], labels[labels >= 0]
     count = int(labels.max()) + 1
     sums = torch.zeros(count, embeddings.shape[1], device=embeddings.device).index_add_(0, labels, embeddings)
     centres = sums / torch.bincount(labels, minlength=count).clamp(min=1)[:, None]
@@ -39,8 +43,11 @@ def class_centre_distance(embeddings: Tensor, labels: Tensor) -> float:
 
 
 def selected_homophily(vectors: Tensor, labels: Tensor, positives: int) -> float:
-    """Share of nodes' most similar other nodes that have their class, over at most 4,096 spread anchors."""
-    rows = normalize(vectors, dim=1)
+    """Share of nodes' most similar other nodes that have their class, over at most 4,096 spread anchors.
+
+    Nodes whose class is not known, marked by a negative label, are left out.
+    """
+    rows, labels = normalize(vectors[labels >= 0], dim=1), labels[labels >= 0]
     anchors = torch.from_numpy(np.linspace(0, len(rows) - 1, min(len(rows), _MOST_ANCHORS)).astype(np.int64))
     same = []
     for block in torch.split(anchors.to(rows.device), _BLOCK_ROWS):

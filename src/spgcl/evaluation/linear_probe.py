@@ -1,8 +1,11 @@
 """The paper's linear probe: all splits and random starts trained at once."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from spgcl.errors import InputError
@@ -14,6 +17,10 @@ from spgcl.evaluation.stacking import Stack, logits_of, nodes_of, stacks
 if TYPE_CHECKING:
     from spgcl.datasets.dataset import Splits
 
+_SEED = 0
+_EPOCHS = 1000
+_LEARNING_RATE = 5e-4
+
 
 def probe(
     embeddings: Any,
@@ -22,9 +29,9 @@ def probe(
     *,
     metric: str = "accuracy",
     starts: int | None = None,
-    seed: int = 0,
-    epochs: int = 1000,
-    learning_rate: float = 5e-4,
+    seed: int = _SEED,
+    epochs: int = _EPOCHS,
+    learning_rate: float = _LEARNING_RATE,
     device: str | torch.device = "cpu",
 ) -> Scores:
     """Score embeddings by the paper's protocol.
@@ -44,7 +51,7 @@ def probe(
         device: Where to compute.
     """
     checked, values, num_classes = checked_task(embeddings, labels, splits, metric)
-    starts = starts if starts is not None else (10 if len(splits) == 1 else 1)
+    starts = starts if starts is not None else default_starts(splits)
     for name, count in (("starts", starts), ("epochs", epochs)):
         if count < 1:
             raise InputError(f"{name} is {count}; a probe needs at least 1")
@@ -57,6 +64,33 @@ def probe(
         _train(stack, best, metric, epochs, learning_rate)
         records += best.scores(stack, vectors, targets, splits, metric)
     return Scores.of(records, metric=metric, protocol="paper")
+
+
+def predict_first_split(
+    embeddings: Any,
+    labels: Any,
+    splits: "Splits",
+    *,
+    metric: str = "accuracy",
+    device: str | torch.device = "cpu",
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Test nodes of the first split, and the class that `probe` with its first start there gives each."""
+    checked, values, num_classes = checked_task(embeddings, labels, splits, metric)
+    vectors, targets = torch.from_numpy(checked).to(device), torch.from_numpy(values).to(device)
+    starts = default_starts(splits)
+    weights, biases = initial_weights(len(splits), starts, num_classes, vectors.shape[1], _SEED)
+    best = _Best(weights[:1, :1].to(device), biases[:1, :1].to(device))
+    first = replace(splits, **{part: getattr(splits, part)[:1] for part in ("train", "validation", "test")})
+    (stack,) = stacks(vectors, targets, first)
+    _train(stack, best, metric, _EPOCHS, _LEARNING_RATE)
+    nodes = nodes_of(splits.test[0], device)
+    logits = logits_of(vectors, nodes, best.weights[0], best.biases[0])
+    return nodes.cpu().numpy(), logits[0, :, 0].argmax(dim=-1).cpu().numpy()
+
+
+def default_starts(splits: "Splits") -> int:
+    """Random initialisations a split that the protocol asks for."""
+    return 10 if len(splits) == 1 else 1
 
 
 def initial_weights(

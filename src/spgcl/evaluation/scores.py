@@ -38,8 +38,8 @@ class Scores:
         metric: "accuracy" or "roc_auc".
         protocol: How the classifiers were made.
         mean: Mean of all test scores.
-        std: Population standard deviation (ddof = 0), over splits of each split's mean or over probe starts.
-        std_over: Which of the two.
+        std: Population standard deviation (ddof = 0), over splits of each split's mean or over starts.
+        std_over: Which of the two, and starts of what.
         splits: One record a split and start.
     """
 
@@ -47,11 +47,18 @@ class Scores:
     protocol: str
     mean: float
     std: float
-    std_over: Literal["splits", "probe starts"]
+    std_over: Literal["splits", "probe starts", "training starts"]
     splits: tuple[SplitScore, ...]
 
     @classmethod
-    def of(cls, records: Sequence[SplitScore], *, metric: str, protocol: str) -> "Scores":
+    def of(
+        cls,
+        records: Sequence[SplitScore],
+        *,
+        metric: str,
+        protocol: str,
+        starts_of: Literal["probe starts", "training starts"] = "probe starts",
+    ) -> "Scores":
         """Sum up records, every split with the same number of starts."""
         starts = len({record.start for record in records})
         tests = np.array([record.test for record in records]).reshape(-1, starts)
@@ -61,7 +68,7 @@ class Scores:
             protocol=protocol,
             mean=float(tests.mean()),
             std=float(tests.std() if one_split else tests.mean(axis=1).std()),
-            std_over="probe starts" if one_split else "splits",
+            std_over=starts_of if one_split else "splits",
             splits=tuple(records),
         )
 
@@ -75,8 +82,6 @@ class Scores:
         return record
 
     def __str__(self) -> str:
-        count = len(
-            {(score.start if self.std_over == "probe starts" else score.split) for score in self.splits}
-        )
+        count = len({(score.split if self.std_over == "splits" else score.start) for score in self.splits})
         over = self.std_over if count > 1 else self.std_over.removesuffix("s")
         return f"{self.mean:.2f} ± {self.std:.2f} {_METRIC_WORDS[self.metric]} over {count} {over}"

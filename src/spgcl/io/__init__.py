@@ -1,14 +1,29 @@
 """People's files and objects become graphs here, and embeddings become files."""
 
-from spgcl.io.embeddings import read_embeddings, require_free, write_embedding_file, write_embeddings
+from spgcl.io.embeddings import (
+    Coordinates,
+    read_coordinates,
+    read_embeddings,
+    require_free,
+    write_embedding_file,
+    write_embeddings,
+    write_map,
+)
 from spgcl.io.labels import read_labels
+from spgcl.io.matching import match_features, require_comparable, require_same_direction
 from spgcl.io.read import read_graph
 
 __all__ = [
+    "Coordinates",
+    "match_features",
+    "read_coordinates",
     "read_embeddings",
     "read_graph",
     "read_labels",
+    "require_comparable",
     "require_free",
+    "require_same_direction",
     "write_embedding_file",
     "write_embeddings",
+    "write_map",
 ]

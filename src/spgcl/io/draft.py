@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from spgcl.errors import InputError
 
+# Given as the name of a weight column, it says that edges have no weights, whatever the source holds.
+NO_WEIGHTS = "none"
+
 
 @dataclass(frozen=True, eq=False)
 class Draft:
@@ -19,6 +22,8 @@ class Draft:
         node_ids: All ids, int64 or str objects, all different.
         complete: Whether `node_ids` lists every node; an edge list knows only the nodes with edges.
         features: The source's own features, if it has any.
+        feature_names: Names of their columns, where there are any.
+        attributes: Node attributes that could be features, by name.
         origin: The file, or "" for an object in memory.
         place: Where edge i was found, in words.
     """
@@ -28,6 +33,8 @@ class Draft:
     node_ids: NDArray[Any]
     complete: bool = True
     features: Any = None
+    feature_names: tuple[str, ...] = ()
+    attributes: tuple[str, ...] = ()
     weights: NDArray[Any] | None = None
     notes: tuple[str, ...] = ()
     origin: str = ""

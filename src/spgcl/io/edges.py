@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spgcl.errors import InputError
-from spgcl.io.draft import Draft, from_id_pairs
-from spgcl.io.tables import Table, read_ids, read_numbers, read_table
+from spgcl.io.draft import NO_WEIGHTS, Draft, from_id_pairs
+from spgcl.io.tables import Table, need_header, read_ids, read_numbers, read_table
 
 
 @dataclass(frozen=True)
 class EdgeColumns:
-    """Column names that a user gave for an edge table."""
+    """Column names that a user gave for an edge table; `column 1`, `column 2` ... where it has no header."""
 
     source: str | None = None
     target: str | None = None
@@ -23,19 +23,21 @@ class EdgeColumns:
 
 def read_edge_list(path: Path, named: EdgeColumns) -> Draft:
     """Read an edge list: two columns of ids and perhaps one of weights."""
-    table = read_table(path, named_columns=any((named.source, named.target, named.weight)))
+    weight = None if named.weight == NO_WEIGHTS else named.weight
+    table = read_table(path, named_columns=need_header(named.source, named.target, weight))
     if len(table.columns) < 2:
         raise InputError(
             f"{path}: an edge list needs two columns, found only {table.names[0]!r}; "
             f"separate them by comma, tab or space"
         )
-    source, target = _end_columns(table, named)
-    weight = _weight_column(table, named, {source, target})
-    notes = [*table.notes, *_left_aside(table, named, {source, target, weight})]
+    source, target, weighing = _choose_columns(table, named)
+    notes = [*table.notes, *_left_aside(table, named, {source, target, weighing})]
     weights = None
-    if weight is not None:
-        weights = _positive(table, weight)
-        notes.append(f"{path.name}: {table.names[weight]!r} used as edge weights")
+    if weighing is not None:
+        weights = _read_weights(table, weighing)
+        notes.append(
+            f"{path.name}: {table.names[weighing]!r} used as edge weights; --weight none leaves it aside"
+        )
     return from_id_pairs(
         read_ids(table, source),
         read_ids(table, target),
@@ -46,29 +48,49 @@ def read_edge_list(path: Path, named: EdgeColumns) -> Draft:
     )
 
 
-def _end_columns(table: Table, named: EdgeColumns) -> tuple[int, int]:
+def _choose_columns(table: Table, named: EdgeColumns) -> tuple[int, int, int | None]:
+    """Columns of sources, targets and weights: as named, else the first free ones."""
     source = table.find(named.source) if named.source else None
     target = table.find(named.target) if named.target else None
     if source is None and target is None and table.headed and not table.names[0]:
         raise InputError(
             f"{table.path}: the first column has no name (a row index?); name both: --source --target"
         )
-    free = [place for place in range(len(table.columns)) if place not in (source, target)]
+    weight = _weight_column(table, named, {source, target})
+    free = [place for place in range(len(table.columns)) if place not in (source, target, weight)]
+    if (source is None) + (target is None) > len(free):
+        raise InputError(
+            f"{table.path}: columns {', '.join(map(repr, table.names))} do not hold two ends beside the "
+            "weights; is the weight one of the ends? (--weight none: no weights)"
+        )
     source = free.pop(0) if source is None else source
     target = free.pop(0) if target is None else target
     if source == target:
         raise InputError(f"{table.path}: source and target are both column {table.names[source]!r}; name two")
-    return source, target
+    # Without a header a third column cannot be anything else.
+    if weight is None and named.weight is None and not table.headed and len(table.columns) == 3:
+        weight = free[0]
+    return source, target, weight
 
 
-def _weight_column(table: Table, named: EdgeColumns, ends: set[int]) -> int | None:
+def _weight_column(table: Table, named: EdgeColumns, ends: set[int | None]) -> int | None:
+    """The column named for weights, or the one that is called so."""
+    if named.weight == NO_WEIGHTS:
+        return None
     if named.weight:
-        return table.find(named.weight)
-    others = [place for place in range(len(table.columns)) if place not in ends]
-    called = [place for place in others if table.headed and table.names[place].lower() == "weight"]
-    if called:
-        return called[0]
-    return others[0] if others and not table.headed and len(others) == 1 else None
+        weight = table.find(named.weight)
+        if weight in ends:
+            raise InputError(
+                f"{table.path}: column {named.weight!r} is named as an end of the edges and as their weight; "
+                "name another, or --weight none"
+            )
+        return weight
+    called = [
+        place
+        for place, name in enumerate(table.names)
+        if table.headed and name.lower() == "weight" and place not in ends
+    ]
+    return called[0] if called and len(table.columns) > 2 else None
 
 
 def _left_aside(table: Table, named: EdgeColumns, used: set[int | None]) -> list[str]:
@@ -76,22 +98,31 @@ def _left_aside(table: Table, named: EdgeColumns, used: set[int | None]) -> list
     if not others:
         return []
     listed = ", ".join(map(repr, others[:5])) + (" ..." if len(others) > 5 else "")
-    if named.source and named.target:
+    if (named.source and named.target) or named.weight == NO_WEIGHTS:
         return [f"{table.path.name}: columns left aside: {listed}"]
     if not table.headed:
         raise InputError(
-            f"{table.path}: {len(table.names)} columns and no header; keep two, or a third with the weights"
+            f"{table.path}: {len(table.names)} columns and no header; name those to use, such as "
+            "--source 'column 1' --target 'column 2' --weight 'column 3'"
         )
-    way_out = "name the two to use (--source, --target), or call one 'weight'"
-    raise InputError(f"{table.path}: columns {listed} would be left out; {way_out}")
+    weights = "" if None not in used else ", and --weight COLUMN where one holds weights"
+    raise InputError(
+        f"{table.path}: columns {listed} would be left out; say so by naming the ends: "
+        f"--source COLUMN --target COLUMN{weights}"
+    )
 
 
-def _positive(table: Table, column: int) -> NDArray[Any]:
-    weights = read_numbers(table, column)
+def _read_weights(table: Table, column: int) -> NDArray[Any]:
+    try:
+        weights = read_numbers(table, column)
+    except InputError as error:
+        problem = str(error).rpartition(";")[0]
+        raise InputError(f"{problem}; mend it, or leave the weights aside (--weight none)") from None
     if not (weights > 0).all():
         bad = int(np.argmin(weights > 0))
         cell = table.columns[column][bad].as_py()
         raise InputError(
-            f"{table.place(bad, column)}: weight {cell} is not positive; drop the edge or rescale the weights"
+            f"{table.place(bad, column)}: weight {cell} is not positive; drop the edge, rescale the weights, "
+            "or leave them aside (--weight none)"
         )
     return weights

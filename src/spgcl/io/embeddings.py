@@ -1,5 +1,6 @@
 """Embeddings on disk, with the node each row belongs to."""
 
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -14,6 +15,22 @@ from spgcl.io.opening import opening, require_file
 
 Format = Literal["parquet", "npy", "csv"]
 NODES = "nodes.txt"
+# Points of the plane that have no place beside the embeddings: those of other formats, or of some nodes only.
+MAP = "map.parquet"
+_PROJECTION = b"spgcl.projection"
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """Where nodes are drawn.
+
+    Attributes:
+        points: One point a node, shape (nodes, 2).
+        projection: How they were found: "pca" or "umap".
+    """
+
+    points: NDArray[np.float32]
+    projection: str
 
 
 def write_embeddings(
@@ -21,16 +38,21 @@ def write_embeddings(
     embeddings: NDArray[np.float32],
     node_ids: NDArray[Any],
     format: Format = "parquet",
+    coordinates: Coordinates | None = None,
 ) -> Path:
     """Write `embeddings.parquet`, `.npy` (with `nodes.txt`) or `.csv` into `folder` and return its path.
 
-    A folder holds one set of embeddings: those in another format are removed.
+    A folder holds one set of embeddings: those in another format are removed, and so is the map of earlier
+    ones. Coordinates become the columns `x` and `y` of a Parquet file; other formats leave them out.
     """
     if format not in get_args(Format):
         raise unknown("format", str(format), get_args(Format))
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
-    path = write_embedding_file(place / f"embeddings.{format}", embeddings, node_ids, nodes=place / NODES)
+    path = write_embedding_file(
+        place / f"embeddings.{format}", embeddings, node_ids, nodes=place / NODES, coordinates=coordinates
+    )
+    (place / MAP).unlink(missing_ok=True)
     for other in get_args(Format):
         if other != format:
             (place / f"embeddings.{other}").unlink(missing_ok=True)
@@ -45,6 +67,7 @@ def write_embedding_file(
     node_ids: NDArray[Any],
     *,
     nodes: Path | None = None,
+    coordinates: Coordinates | None = None,
 ) -> Path:
     """Write one file whose suffix names the format: .parquet, .csv, or .npy with the ids in a text file.
 
@@ -55,6 +78,7 @@ def write_embedding_file(
         embeddings: One row a node.
         node_ids: One id a row.
         nodes: Where an .npy leaves its ids; beside it, as NAME.nodes.txt, by default.
+        coordinates: One point a row, the columns `x` and `y` of a Parquet file.
     """
     file = Path(path)
     format = _format_of(file)
@@ -67,10 +91,36 @@ def write_embedding_file(
         # The ids first: whoever sees the array finds its nodes beside it.
         with replacing(nodes or file.with_suffix(".nodes.txt")) as temporary:
             temporary.write_bytes(lines)
-    save = {"parquet": _save_parquet, "csv": _save_csv, "npy": _save_array}[format]
     with replacing(file) as temporary:
-        save(temporary, matrix, ids)
+        if format == "parquet":
+            _save_parquet(temporary, {"node": _id_array(ids), "embedding": _vectors(matrix)}, coordinates)
+        elif format == "csv":
+            _save_csv(temporary, matrix, ids)
+        else:
+            _save_array(temporary, matrix)
     return file
+
+
+def write_map(folder: Path, node_ids: NDArray[Any], coordinates: Coordinates) -> Path:
+    """Write `map.parquet`, the points of some or all nodes, into a run."""
+    with replacing(folder / MAP) as temporary:
+        _save_parquet(temporary, {"node": _id_array(node_ids)}, coordinates)
+    return folder / MAP
+
+
+def read_coordinates(path: Path) -> Coordinates | None:
+    """The columns `x` and `y` of a Parquet file written here; None when it has none."""
+    from pyarrow import parquet
+
+    require_file(path)
+    with opening(path, "Parquet file"), path.open("rb") as opened:
+        file = parquet.ParquetFile(opened)
+        metadata = file.schema_arrow.metadata or {}
+        if _PROJECTION not in metadata:
+            return None
+        table = file.read(columns=["x", "y"], use_threads=False)
+        points = np.stack([table[name].to_numpy() for name in ("x", "y")], axis=1)
+    return Coordinates(points.astype(np.float32, copy=False), metadata[_PROJECTION].decode())
 
 
 def require_free(path: str | PathLike[str], *, overwrite: bool) -> None:
@@ -105,8 +155,7 @@ def read_embeddings(folder: str | PathLike[str]) -> tuple[NDArray[np.float32], N
     return _load_array(path) if present[0] == "npy" else _load_table(path)
 
 
-def _save_array(path: Path, matrix: NDArray[np.float32], ids: NDArray[Any]) -> None:
-    del ids
+def _save_array(path: Path, matrix: NDArray[np.float32]) -> None:
     with path.open("wb") as file:
         np.save(file, matrix)
 
@@ -128,12 +177,23 @@ def _id_array(ids: NDArray[Any]) -> Any:
     return pa.array(ids, type=pa.int64() if ids.dtype.kind == "i" else pa.string())
 
 
-def _save_parquet(path: Path, matrix: NDArray[np.float32], ids: NDArray[Any]) -> None:
+def _vectors(matrix: NDArray[np.float32]) -> Any:
+    import pyarrow as pa
+
+    return pa.FixedSizeListArray.from_arrays(pa.array(matrix.reshape(-1)), matrix.shape[1])
+
+
+def _save_parquet(path: Path, columns: dict[str, Any], coordinates: Coordinates | None) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    vectors = pa.FixedSizeListArray.from_arrays(pa.array(matrix.reshape(-1)), matrix.shape[1])
-    parquet.write_table(pa.table({"node": _id_array(ids), "embedding": vectors}), path)
+    if coordinates is None:
+        parquet.write_table(pa.table(columns), path)
+        return
+    points = np.ascontiguousarray(coordinates.points.T, dtype=np.float32)
+    table = pa.table({**columns, "x": points[0], "y": points[1]})
+    named = {_PROJECTION: coordinates.projection.encode()}
+    parquet.write_table(table.replace_schema_metadata(named), path)
 
 
 def _save_csv(path: Path, matrix: NDArray[np.float32], ids: NDArray[Any]) -> None:

@@ -23,12 +23,14 @@ class NodeFeatures:
 
     Attributes:
         origin: The file, or "the features" for an object in memory.
+        names: Names of the columns, where there are any.
     """
 
     matrix: Features
     ids: NDArray[Any] | None
     origin: str
     notes: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 def read_features(source: Any, *, id_column: str | None = None) -> NodeFeatures:
@@ -81,9 +83,9 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _read_feature_table(path: Path, id_column: str | None) -> NodeFeatures:
-    from spgcl.io.tables import read_ids, read_table
+    from spgcl.io.tables import need_header, read_ids, read_table
 
-    table = read_table(path, named_columns=id_column is not None)
+    table = read_table(path, named_columns=need_header(id_column))
     key = table.find(id_column) if id_column is not None else 0
     others = [place for place in range(len(table.columns)) if place != key]
     if not others:
@@ -92,7 +94,11 @@ def _read_feature_table(path: Path, id_column: str | None) -> NodeFeatures:
         )
     ids = read_ids(table, key)
     _refuse_repeated(table, ids)
-    return NodeFeatures(_prefixed(path, _stack(table, others)), ids, str(path), table.notes)
+    matrix = _prefixed(path, _stack(table, others))
+    # One column of vectors has a name for all of them and none for each.
+    named = table.headed and matrix.shape[1] == len(others)
+    names = tuple(table.names[place] for place in others) if named else ()
+    return NodeFeatures(matrix, ids, str(path), table.notes, names)
 
 
 def _stack(table: Any, columns: list[int]) -> NDArray[np.float32]:

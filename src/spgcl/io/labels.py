@@ -1,8 +1,9 @@
 """Labels of a user's nodes, for evaluation only."""
 
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +14,20 @@ from spgcl.io.draft import positions_of
 from spgcl.io.features import TABLES, read_npy
 from spgcl.io.opening import require_file, suffix_of
 
+if TYPE_CHECKING:
+    from spgcl.io.tables import Table
+
+# Cells that say that a node has no label, whatever the classes are called.
+NO_LABEL = ("", "nan", "?")
+
 
 def read_labels(
     path: str | PathLike[str], graph: Graph, *, id_column: str | None = None
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Read one class a node, for every node of `graph`.
+
+    An empty cell, NaN and "?" say that a node has no label. So does -1 beside two or more other classes, none
+    of them negative; else -1 is a class like any other.
 
     Args:
         path: A table (.csv, .tsv, .txt, .parquet) of node id and label, or an .npy of labels in row order.
@@ -25,25 +35,61 @@ def read_labels(
         id_column: Column of node ids, else the first.
 
     Returns:
-        Labels 0 ... C - 1 in the graph's row order, and the names of the classes, sorted.
+        Labels 0 ... C - 1 in the graph's row order, -1 for a node without one, and the names of the classes,
+        sorted.
     """
     file = Path(path)
     require_file(file)
     if suffix_of(file) == ".npy":
-        values = _read_array(file, graph)
+        values, known = _read_array(file, graph)
     elif suffix_of(file) in TABLES:
-        values = _read_label_table(file, graph, id_column)
+        values, known = _read_label_table(file, graph, id_column)
     else:
         raise InputError(f"{file}: cannot read labels from {file.suffix!r}; use {', '.join(TABLES)} or .npy")
-    classes, labels = np.unique(values, return_inverse=True)
+    return number_classes(values, known, origin=str(file))
+
+
+def number_classes(
+    values: NDArray[Any], known: NDArray[np.bool_], *, origin: str
+) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Classes numbered in their order, -1 where none is known; see `read_labels` for what -1 means."""
+    if not known.any():
+        raise InputError(f"{origin}: no node has a label; evaluation needs two classes")
+    classes = np.unique(values[known])
+    code: int | str = -1 if classes.dtype.kind == "i" else "-1"
+    named = [name for name in classes.tolist() if name != code]
+    # With one other class, -1 and 1 are the two sides; with other negative ones, a scale.
+    if 2 <= len(named) < len(classes) and not any(isinstance(name, int) and name < 0 for name in named):
+        known, classes = known & (values != code), classes[classes != code]
     if len(classes) < 2:
         raise InputError(
-            f"{file}: all nodes have the label {classes.tolist()[0]!r}; evaluation needs two classes"
+            f"{origin}: all nodes have the label {classes.tolist()[0]!r}; evaluation needs two classes"
         )
-    return labels.astype(np.int64), tuple(str(name) for name in classes.tolist())
+    labels = np.full(len(values), -1, dtype=np.int64)
+    labels[known] = np.searchsorted(classes, values[known])
+    return labels, tuple(str(name) for name in classes.tolist())
 
 
-def _read_array(path: Path, graph: Graph) -> NDArray[Any]:
+def known_classes(values: NDArray[Any], *, origin: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Whole numbers or text of an array, and which of them are labels."""
+    if values.dtype.kind == "f":
+        known = ~np.isnan(values)
+        bad = known & (np.isinf(values) | (values != np.floor(values)))
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise InputError(
+                f"{origin}, row {row}: {values[row]} is not a class; give whole numbers, or NaN for none"
+            )
+        return np.where(known, values, 0).astype(np.int64), known
+    if values.dtype.kind not in "biuU":
+        raise InputError(f"{origin}: labels of type {values.dtype}; use integers or text")
+    if values.dtype.kind == "U":
+        return values, ~np.isin(np.char.lower(np.char.strip(values)), NO_LABEL)
+    # Unsigned and boolean classes are numbered as they are; signed ones may say -1.
+    return values, np.ones(len(values), dtype=np.bool_)
+
+
+def _read_array(path: Path, graph: Graph) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     values = read_npy(path)
     if values.shape != (graph.num_nodes,):
         raise InputError(f"{path}: labels of shape {values.shape}, but the graph has {graph.num_nodes} nodes")
@@ -53,42 +99,61 @@ def _read_array(path: Path, graph: Graph) -> NDArray[Any]:
             f"{path}: rows of an .npy are nodes 0 to {graph.num_nodes - 1}, but this graph has ids such as "
             f"{node!r}; give the labels as a table by id"
         )
-    if values.dtype.kind == "f":
-        bad = ~np.isfinite(values) | (values != np.floor(values))
-        if bad.any():
-            row = int(np.argmax(bad))
-            raise InputError(
-                f"{path}, row {row}: {values[row]} is not a class; give every node a whole number"
-            )
-        values = values.astype(np.int64)
-    if values.dtype.kind not in "biuU":
-        raise InputError(f"{path}: labels of type {values.dtype}; use integers or text")
-    return np.asarray(values[graph.node_ids])
+    classes, known = known_classes(values, origin=str(path))
+    return classes[graph.node_ids], known[graph.node_ids]
 
 
 def _are_row_numbers(node_ids: NDArray[Any]) -> bool:
     return node_ids.dtype.kind == "i" and np.array_equal(np.sort(node_ids), np.arange(len(node_ids)))
 
 
-def _read_label_table(path: Path, graph: Graph, id_column: str | None) -> NDArray[Any]:
-    from spgcl.io.tables import read_ids, read_table
+def _read_label_table(
+    path: Path, graph: Graph, id_column: str | None
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    from spgcl.io.tables import need_header, read_ids, read_table
 
-    table = read_table(path, named_columns=id_column is not None)
+    table = read_table(path, named_columns=need_header(id_column))
     key = table.find(id_column) if id_column is not None else 0
     others = [place for place in range(len(table.columns)) if place != key]
     if len(others) != 1:
         found = ", ".join(repr(table.names[place]) for place in others[:6]) or "none"
         raise InputError(f"{path}: one column of labels is needed beside {table.names[key]!r}, found {found}")
-    ids, values = read_ids(table, key), read_ids(table, others[0], what="label")
+    ids = read_ids(table, key)
     rows = positions_of(ids, graph.node_ids)
     if (rows < 0).any():
         index = int(np.argmin(rows))
         node = ids[index : index + 1].tolist()[0]
         raise InputError(f"{path}, row {table.row(index)}: node {node!r} is not in the graph; drop the row")
-    return _one_a_node(table, graph, rows, values)
+    order = _one_a_node(table, graph, rows)
+    values, known = _read_cells(table, others[0])
+    return values[order], known[order]
 
 
-def _one_a_node(table: Any, graph: Graph, rows: NDArray[np.int64], values: NDArray[Any]) -> NDArray[Any]:
+def _read_cells(table: "Table", column: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Classes of a column, and which cells hold one; the others hold the first class, which is not used."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    from spgcl.io.tables import read_ids
+
+    cells = table.columns[column]
+    present = cells.is_valid()
+    if pa.types.is_string(cells.type):
+        words = compute.utf8_lower(compute.utf8_trim_whitespace(cells))
+        present = compute.and_(present, compute.invert(compute.is_in(words, pa.array(NO_LABEL))))
+    elif pa.types.is_floating(cells.type):
+        present = compute.and_(present, compute.invert(compute.is_nan(cells).fill_null(True)))
+    known = np.asarray(present.to_numpy(), dtype=np.bool_)
+    if not known.any():
+        return np.zeros(len(known), dtype=np.int64), known
+    columns = [*table.columns]
+    columns[column] = cells.filter(present)
+    found = read_ids(replace(table, columns=columns), column, what="label")
+    return found[np.maximum(np.cumsum(known) - 1, 0)], known
+
+
+def _one_a_node(table: "Table", graph: Graph, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Row of the table of every node of the graph."""
     index_of_row = np.full(graph.num_nodes, -1)
     index_of_row[rows] = np.arange(len(rows))
     again = np.flatnonzero(index_of_row[rows] != np.arange(len(rows)))
@@ -101,5 +166,8 @@ def _one_a_node(table: Any, graph: Graph, rows: NDArray[np.int64], values: NDArr
     if (index_of_row < 0).any():
         missing = graph.node_ids[int(np.argmin(index_of_row))]
         count = np.count_nonzero(index_of_row < 0)
-        raise InputError(f"{table.path}: no label for node {missing!s} ({count:,} missing); label every node")
-    return np.asarray(values[index_of_row])
+        raise InputError(
+            f"{table.path}: no label for node {missing!s} ({count:,} missing); label every node; "
+            "one without a label has an empty cell"
+        )
+    return index_of_row

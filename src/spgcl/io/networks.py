@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from spgcl.errors import InputError, unknown
 from spgcl.graph import checked_ids
-from spgcl.io.draft import Draft
+from spgcl.io.draft import NO_WEIGHTS, Draft
 from spgcl.io.opening import opening, require_file
 
 
@@ -36,7 +36,7 @@ def from_networkx(
     Args:
         network: Graph, DiGraph, MultiGraph or MultiDiGraph.
         attributes: Node attributes that make the features, numbers or vectors.
-        weight: Edge attribute with the weights; default: `weight`, if the edges have it.
+        weight: Edge attribute with the weights; default: `weight`, if the edges have it. "none": no weights.
         directed: Whether the caller keeps direction, which an undirected graph does not have.
     """
     if directed and not network.is_directed():
@@ -51,11 +51,14 @@ def from_networkx(
     ends = np.array([(start, end) for start, end, _ in records], dtype=np.int64).reshape(-1, 2)
     if not network.is_directed():
         ends, values = _both_ways(ends, values, notes)
+    features, names = (None, ()) if attributes is None else _attribute_matrix(network, attributes)
     return Draft(
         ends[:, 0],
         ends[:, 1],
         _node_ids(nodes),
-        features=None if attributes is None else _attribute_matrix(network, attributes),
+        features=features,
+        feature_names=names,
+        attributes=tuple(sorted({str(name) for _, data in network.nodes(data=True) for name in data})),
         weights=values,
         notes=tuple(notes),
     )
@@ -87,15 +90,15 @@ def _edge_weights(
     records: list[tuple[int, int, dict[str, Any]]], nodes: list[Any], weight: str | None, notes: list[str]
 ) -> NDArray[Any] | None:
     names = {name for _, _, data in records for name in data}
-    if weight is not None and weight not in names:
-        raise unknown("edge attribute", weight, sorted(map(str, names)))
+    if weight not in (None, NO_WEIGHTS, *names):
+        raise unknown("edge attribute", str(weight), [*sorted(map(str, names)), NO_WEIGHTS])
     chosen = weight or "weight"
-    aside = sorted(str(name) for name in names if name != chosen)
+    aside = sorted(str(name) for name in names if name != chosen or weight == NO_WEIGHTS)
     if aside:
         notes.append(f"edge attributes left aside: {', '.join(aside)}")
-    if chosen not in names:
+    if chosen not in names or weight == NO_WEIGHTS:
         return None
-    notes.append(f"edge attribute {chosen!r} used as edge weights")
+    notes.append(f"edge attribute {chosen!r} used as edge weights; --weight none leaves it aside")
     return np.array(
         [_edge_weight(data.get(chosen), nodes[start], nodes[end]) for start, end, data in records]
     )
@@ -106,14 +109,19 @@ def _edge_weight(value: Any, start: Any, end: Any) -> float:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         raise InputError(
-            f"edge ({start!r}, {end!r}) has weight {value!r}; give every edge a number"
+            f"edge ({start!r}, {end!r}) has weight {value!r}; give every edge a number, or leave the weights "
+            "aside (--weight none)"
         ) from None
     if not 0 < number < float("inf"):
-        raise InputError(f"edge ({start!r}, {end!r}) has weight {value!r}; weights must be positive")
+        raise InputError(
+            f"edge ({start!r}, {end!r}) has weight {value!r}; weights must be positive: rescale them, or "
+            "leave them aside (--weight none)"
+        )
     return number
 
 
-def _attribute_matrix(network: Any, attributes: Sequence[str]) -> NDArray[np.float32]:
+def _attribute_matrix(network: Any, attributes: Sequence[str]) -> tuple[NDArray[np.float32], tuple[str, ...]]:
+    """The attributes side by side, and a name a column."""
     if isinstance(attributes, str):
         attributes = [attributes]
     known = {name for _, data in network.nodes(data=True) for name in data}
@@ -121,7 +129,13 @@ def _attribute_matrix(network: Any, attributes: Sequence[str]) -> NDArray[np.flo
         if name not in known:
             raise unknown("node attribute", str(name), sorted(map(str, known)))
     blocks = [_attribute_block(network.nodes(data=True), name) for name in attributes]
-    return np.hstack(blocks) if blocks else np.empty((len(network), 0), dtype=np.float32)
+    names = [
+        str(name) if block.shape[1] == 1 else f"{name}[{place}]"
+        for name, block in zip(attributes, blocks, strict=True)
+        for place in range(block.shape[1])
+    ]
+    matrix = np.hstack(blocks) if blocks else np.empty((len(network), 0), dtype=np.float32)
+    return matrix, tuple(names)
 
 
 def _attribute_block(records: Iterable[tuple[Any, dict[str, Any]]], name: str) -> NDArray[np.float32]:

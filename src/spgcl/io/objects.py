@@ -13,7 +13,8 @@ from scipy import sparse
 from spgcl.errors import InputError
 from spgcl.io.draft import Draft, from_id_pairs
 
-STRUCTURE = ("edge_index", "adj_t", "adj", "edge_weight", "edge_attr", "edge_type", "x", "num_nodes")
+WEIGHTS = ("edge_weight", "edge_attr")
+STRUCTURE = ("edge_index", "adj_t", "adj", *WEIGHTS, "edge_type", "x", "num_nodes")
 
 
 def comes_from(value: Any, library: str, name: str = "") -> bool:
@@ -104,7 +105,7 @@ def _ids(ends: NDArray[Any]) -> NDArray[Any]:
     raise InputError(f"edges name nodes by integers or text, not by {ends.dtype}; convert the array")
 
 
-def from_pyg(data: Any) -> Draft:
+def from_pyg(data: Any, *, weighted: bool = True) -> Draft:
     """A PyTorch Geometric `Data`: x, edge_index or adj_t, and edge_weight or edge_attr of one column."""
     for name, way_out in {
         "HeteroData": "turn it into one graph: data = data.to_homogeneous(); del data.edge_type",
@@ -117,19 +118,25 @@ def from_pyg(data: Any) -> Draft:
         raise InputError(
             f"a {type(data).__name__} of PyTorch Geometric is no graph; pass a Data, e.g. dataset[0]"
         )
-    return from_attributes(data.to_dict())
+    return from_attributes(data.to_dict(), weighted=weighted)
 
 
-def from_attributes(attributes: Mapping[str, Any]) -> Draft:
-    """The attributes of a `Data`, by name; labels and masks are not looked at."""
+def from_attributes(attributes: Mapping[str, Any], *, weighted: bool = True) -> Draft:
+    """The attributes of a `Data`, by name; labels and masks are not looked at.
+
+    Args:
+        attributes: What the `Data` holds.
+        weighted: Whether weights are used where there are any.
+    """
     stored = {name: attributes[name] for name in STRUCTURE if attributes.get(name) is not None}
+    aside = [] if weighted else [name for name in WEIGHTS if stored.pop(name, None) is not None]
     if "edge_type" in stored:
         raise InputError(
             "the data has edge_type: several kinds of edges cannot be told apart here; delete it"
         )
     edges = _stored_edges(stored)
     features = as_matrix(stored["x"]) if "x" in stored else None
-    num_nodes, notes = _count_nodes(stored, edges), list(edges.notes)
+    num_nodes, notes = _count_nodes(stored, edges), [*edges.notes, *(f"{name} left aside" for name in aside)]
     top = max(edges.sources.max(initial=-1), edges.targets.max(initial=-1))
     if top >= num_nodes:
         raise InputError(
@@ -137,9 +144,12 @@ def from_attributes(attributes: Mapping[str, Any]) -> Draft:
         )
     if min(edges.sources.min(initial=0), edges.targets.min(initial=0)) < 0:
         raise InputError("edge_index refers to a negative node; node numbers start at 0")
-    weights = (
-        edges.weights if edges.weights is not None else _stored_weights(stored, len(edges.sources), notes)
-    )
+    if not weighted:
+        weights = None
+    elif edges.weights is not None:
+        weights = edges.weights
+    else:
+        weights = _stored_weights(stored, len(edges.sources), notes)
     return Draft(
         edges.sources,
         edges.targets,
@@ -180,14 +190,14 @@ def _count_nodes(stored: dict[str, Any], edges: Draft) -> int:
 
 
 def _stored_weights(stored: dict[str, Any], num_edges: int, notes: list[str]) -> NDArray[Any] | None:
-    name = next((name for name in ("edge_weight", "edge_attr") if name in stored), None)
+    name = next((name for name in WEIGHTS if name in stored), None)
     if name is None:
         return None
     values = np.asarray(as_matrix(stored[name]))
     if values.shape not in ((num_edges,), (num_edges, 1)):
         raise InputError(
             f"{name} has shape {values.shape} for {num_edges} edges; one weight an edge can be used: "
-            f"set data.edge_weight to one column and delete edge_attr"
+            f"set data.edge_weight to one column and delete edge_attr, or use none (--weight none)"
         )
     notes.append(f"{name} used as edge weights")
     if name == "edge_weight" and "edge_attr" in stored:

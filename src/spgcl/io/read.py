@@ -11,17 +11,14 @@ from scipy import sparse
 
 from spgcl.errors import InputError, unknown
 from spgcl.graph import Graph
-from spgcl.io.draft import Draft, first_edge_of, is_integer, positions_of, refuse_columns
+from spgcl.io.draft import NO_WEIGHTS, Draft, first_edge_of, is_integer, positions_of, refuse_columns
 from spgcl.io.features import NodeFeatures, frozen, read_features
 from spgcl.io.objects import as_matrix, comes_from, from_adjacency, from_edge_array, from_pyg
 from spgcl.io.opening import suffix_of
-from spgcl.io.structural import Structural, degree_features, spectral_features
+from spgcl.io.structural import Structural, degree_features, degree_names, spectral_features, spectral_names
 
 EDGE_LISTS = (".csv", ".tsv", ".txt", ".edges", ".parquet")
 SAVED_DATA = (".pt", ".pth")
-NO_FEATURES = (
-    "no features; give them (--features FILE) or make some from the structure (--structural degree|spectral)"
-)
 
 
 def read_graph(
@@ -48,7 +45,8 @@ def read_graph(
         directed: Keep direction; otherwise edges go both ways.
         source_column: Column of an edge table, else its first.
         target_column: Column of an edge table, else its second.
-        weight_column: Column of an edge table or edge attribute of a network, else the one called `weight`.
+        weight_column: Column of an edge table or edge attribute of a network, else the one called `weight`;
+            "none" for a graph without weights, whatever the source holds.
         id_column: Column of node ids in a table of features, else its first.
         feature_attributes: Node attributes of a network that make its features.
 
@@ -103,18 +101,27 @@ def _draft(
         weight = columns.pop("weight_column")
         refuse_columns("a NetworkX graph", **columns)
         return from_networkx(source, attributes=attributes, weight=weight, directed=directed)
+    weighted = _take_weighted(columns)
     refuse_columns(f"a {type(source).__name__}", **columns, feature_attributes=attributes)
     if comes_from(source, "torch_geometric"):
-        return from_pyg(source)
+        return from_pyg(source, weighted=weighted)
     matrix = as_matrix(source)
     if sparse.issparse(matrix):
-        return from_adjacency(matrix)
+        return from_adjacency(matrix if weighted else matrix != 0)
     if isinstance(source, np.ndarray | list | tuple) or comes_from(source, "torch", "Tensor"):
         return from_edge_array(source)
     raise InputError(
         f"cannot read a graph from a {type(source).__name__}; pass a path, a PyTorch Geometric Data, "
         f"a NetworkX graph, a SciPy matrix or an array of edges"
     )
+
+
+def _take_weighted(columns: dict[str, str | None]) -> bool:
+    """Whether weights are wanted, for sources in which no column is named."""
+    if columns["weight_column"] != NO_WEIGHTS:
+        return True
+    columns["weight_column"] = None
+    return False
 
 
 def _draft_file(
@@ -136,11 +143,12 @@ def _draft_file(
         from spgcl.io.edges import EdgeColumns, read_edge_list
 
         return read_edge_list(path, EdgeColumns(*columns.values()))
+    weighted = _take_weighted(columns)
     refuse_columns(str(path), **columns)
     if suffix in SAVED_DATA or suffix == ".npz":
         from spgcl.io.saved import read_heterophilous, read_saved_data
 
-        return read_heterophilous(path) if suffix == ".npz" else read_saved_data(path)
+        return read_heterophilous(path) if suffix == ".npz" else read_saved_data(path, weighted=weighted)
     endings = ", ".join((*EDGE_LISTS, ".graphml", *SAVED_DATA, ".npz"))
     by_name = "" if suffix else f"; a benchmark is loaded by name: spgcl.load({str(path)!r})"
     raise InputError(
@@ -163,7 +171,7 @@ def _assemble(
     if given is not None:
         draft = _joined(draft, given)
     if draft.features is None and structural is None:
-        raise _at(draft.origin, InputError(NO_FEATURES))
+        raise _at(draft.origin, _no_features(draft))
     features = (
         np.zeros((len(draft.node_ids), 1), dtype=np.float32) if draft.features is None else draft.features
     )
@@ -176,19 +184,32 @@ def _assemble(
             node_ids=draft.node_ids,
             directed=directed,
             notes=draft.notes,
+            feature_names=draft.feature_names,
         )
     except InputError as error:
         raise _at(draft.origin, error) from None
     return graph if structural is None else _with_structural(graph, structural)
 
 
+def _no_features(draft: Draft) -> InputError:
+    listed = ",".join(" ".join(name.split()) for name in draft.attributes[:5])
+    more = ",..." if len(draft.attributes) > 5 else ""
+    from_nodes = f" take them from node attributes (--attributes {listed}{more})," if listed else ""
+    return InputError(
+        f"no features; give them (--features FILE),{from_nodes} or make some from the structure "
+        "(--structural degree|spectral)"
+    )
+
+
 def _with_structural(graph: Graph, structural: Structural) -> Graph:
     if structural == "degree":
         made = degree_features(graph.adjacency, directed=graph.directed)
+        names = degree_names(directed=graph.directed)
     else:
         made = spectral_features(graph.adjacency)
+        names = spectral_names(made.shape[1])
     note = f"{made.shape[1]} structural features ({structural}) made, as there are none"
-    return replace(graph.with_features(frozen(made)), notes=(*graph.notes, note))
+    return replace(graph.with_features(frozen(made), names), notes=(*graph.notes, note))
 
 
 def _joined(draft: Draft, given: NodeFeatures) -> Draft:
@@ -202,7 +223,7 @@ def _joined(draft: Draft, given: NodeFeatures) -> Draft:
             raise InputError(
                 f"{given.origin}: {num_rows} feature rows, but the graph has {len(draft.node_ids)} nodes"
             )
-        return replace(draft, features=given.matrix, notes=notes)
+        return replace(draft, features=given.matrix, feature_names=given.names, notes=notes)
     ids = np.arange(num_rows) if given.ids is None else given.ids
     if given.ids is None and not is_integer(draft.node_ids):
         raise InputError(
@@ -218,6 +239,7 @@ def _joined(draft: Draft, given: NodeFeatures) -> Draft:
         targets=places[draft.targets],
         node_ids=ids,
         features=given.matrix,
+        feature_names=given.names,
         notes=notes,
     )
 

@@ -17,27 +17,31 @@ from spgcl.io.objects import comes_from, from_attributes, from_pyg
 from spgcl.io.opening import opening, require_file
 
 
-def read_saved_data(path: Path) -> Draft:
+def read_saved_data(path: Path, *, weighted: bool = True) -> Draft:
     """A PyG `Data` (or a dictionary of its tensors) written by `torch.save`; no code in it is run."""
-    require_file(path)
-    with opening(path, "file of torch.save"):
-        loaded = _load(path)
-    # Data sets of PyG store their single graph as (data, None, class).
-    if isinstance(loaded, tuple) and len(loaded) in (2, 3) and loaded[1] is None:
-        loaded = loaded[0]
+    loaded = load_saved(path)
     try:
         with opening(path, "PyTorch Geometric Data"):
-            draft = _draft(loaded)
+            draft = _draft(loaded, weighted=weighted)
     except InputError as error:
         raise InputError(str(error) if str(path) in str(error) else f"{path}: {error}") from None
     return replace(draft, origin=str(path))
 
 
-def _draft(loaded: Any) -> Draft:
+def load_saved(path: Path) -> Any:
+    """The object that `torch.save` wrote: the `Data` itself where a data set of PyG was saved."""
+    require_file(path)
+    with opening(path, "file of torch.save"):
+        loaded = _load(path)
+    # Data sets of PyG store their single graph as (data, None, class).
+    return loaded[0] if isinstance(loaded, tuple) and len(loaded) in (2, 3) and loaded[1] is None else loaded
+
+
+def _draft(loaded: Any, *, weighted: bool) -> Draft:
     if isinstance(loaded, Mapping):
-        return from_attributes(loaded)
+        return from_attributes(loaded, weighted=weighted)
     if comes_from(loaded, "torch_geometric"):
-        return from_pyg(loaded)
+        return from_pyg(loaded, weighted=weighted)
     raise InputError(f"holds a {type(loaded).__name__}, not a graph; save a PyTorch Geometric Data in it")
 
 

@@ -30,6 +30,18 @@ def degree_features(adjacency: sparse.csr_array, *, directed: bool = False) -> N
     return np.hstack([outgoing, _degree_statistics(adjacency.T.tocsr())])
 
 
+def degree_names(*, directed: bool = False) -> tuple[str, ...]:
+    """Names of the columns of `degree_features`."""
+    kinds = ("outgoing", "incoming") if directed else ("",)
+    parts = ("degree", "mean neighbour degree", "least neighbour degree", "largest neighbour degree")
+    return tuple(f"{kind} {part}".strip() for kind in kinds for part in parts)
+
+
+def spectral_names(count: int) -> tuple[str, ...]:
+    """Names of the columns of `spectral_features`; by them, features that mean one graph only are known."""
+    return tuple(f"leading eigenvector {place + 1}" for place in range(count))
+
+
 def _degree_statistics(adjacency: sparse.csr_array) -> NDArray[np.float32]:
     degrees = np.diff(adjacency.indptr)
     sizes = np.log1p(degrees)

@@ -1,5 +1,6 @@
 """Tables with named columns, read from text or Parquet; errors can name the row of the file."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from pyarrow import compute, parquet
 
 from spgcl.errors import InputError, unknown
 from spgcl.io.opening import opening, require_file, suffix_of
-from spgcl.io.text import TextTable
+from spgcl.io.text import TextTable, is_number
 
 MISSING_WORDS = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
 
@@ -37,6 +38,11 @@ class Table:
     def find(self, name: str) -> int:
         """Position of the column called `name`."""
         if name not in self.names:
+            if self.headed and all(map(is_number, self.names)):
+                raise InputError(
+                    f"{self.path}: no column {name!r}, as its first row holds numbers and no names; "
+                    f"say 'column 1' to 'column {len(self.names)}'"
+                )
             raise InputError(f"{self.path}: {unknown('column', name, self.names)}")
         if self.names.count(name) > 1:
             raise InputError(f"{self.path}: {self.names.count(name)} columns are called {name!r}; rename one")
@@ -45,6 +51,11 @@ class Table:
     def place(self, index: int, column: int) -> str:
         """Where a cell is, in words."""
         return f"{self.path}, row {self.row(index)}, column {self.names[column]!r}"
+
+
+def need_header(*names: str | None) -> bool:
+    """Whether one of the names is a table's own, not the number of a column (`column 2`)."""
+    return any(name is not None and not re.fullmatch(r"column \d+", name) for name in names)
 
 
 def read_table(path: Path, *, named_columns: bool = False) -> Table:

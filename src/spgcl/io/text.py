@@ -84,7 +84,11 @@ class TextTable:
         start = self._end_of_header() if self._headed else 0
         first = re.compile(rb"\S[^\n]*").search(self._content, start)
         if not first:
-            raise InputError(f"{self.path}: holds a header but no rows below it")
+            header = ", ".join(repr(cell.strip()) for cell in next(self._rows())[1][:4])
+            raise InputError(
+                f"{self.path}: holds a header ({header}) but no rows below it; if that row is data, name the "
+                "columns in a row above it"
+            )
         # A row has to fit into a block, and feature rows can be long.
         block_size = 16 * max(len(first.group()), 1 << 18)
         try:
@@ -115,7 +119,7 @@ class TextTable:
         usual = bool(NAMES_OF_COLUMNS.intersection(cell.strip().lower() for cell in first))
         self._headed = usual or suffix_of(self.path) in (".csv", ".tsv")
         self.columns = self._columns()
-        names = [cell for cell in first[:2] if not _is_number(cell)]
+        names = [cell for cell in first[:2] if not is_number(cell)]
         if self._headed and any(
             compute.index(column, name).as_py() >= 0 for name in names for column in self.columns[:2]
         ):
@@ -166,11 +170,13 @@ def _is_header(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool | No
     # pandas names unnamed feature columns 0, 1, 2 ...
     if len(cells) > 3 and cells[1:] == [str(place) for place in range(len(cells) - 1)]:
         return True
+    if not rest and not any(map(is_number, cells)):
+        return None
     below = list(zip(*(row for row in rest if len(row) == len(first)), strict=True))
     if not below:
         return bool(NAMES_OF_COLUMNS.intersection(cells))
     numeric = [_is_numeric(column) for column in below]
-    above = [not _is_number(cell) for cell, number in zip(cells, numeric, strict=True) if number]
+    above = [not is_number(cell) for cell, number in zip(cells, numeric, strict=True) if number]
     if above and all(above):
         return True
     return None if not above or (numeric[0] and above[0]) else False
@@ -178,10 +184,11 @@ def _is_header(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool | No
 
 def _is_numeric(cells: Sequence[str]) -> bool:
     filled = [cell for cell in cells if cell.strip()]
-    return bool(filled) and all(map(_is_number, filled))
+    return bool(filled) and all(map(is_number, filled))
 
 
-def _is_number(cell: str) -> bool:
+def is_number(cell: str) -> bool:
+    """Whether a cell reads as a number."""
     try:
         float(cell)
     except ValueError:

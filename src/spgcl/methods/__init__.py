@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from spgcl.errors import unknown
+from spgcl.errors import InputError, unknown
 from spgcl.methods.afgrl import AFGRL
 from spgcl.methods.bgrl import BGRL
 from spgcl.methods.deepwalk import DeepWalk
@@ -13,10 +13,13 @@ from spgcl.methods.dgi import DGI
 from spgcl.methods.fastrp import FastRP
 from spgcl.methods.gae import GAE
 from spgcl.methods.gca import GCA
+from spgcl.methods.gcn import SupervisedGCN
 from spgcl.methods.gmi import GMI
 from spgcl.methods.grace import GRACE
 from spgcl.methods.graphcl import GraphCL
+from spgcl.methods.memory import require_room
 from spgcl.methods.method import Method, Prepared
+from spgcl.methods.mlp import SupervisedMLP
 from spgcl.methods.mvgrl import MVGRL
 from spgcl.methods.node2vec import Node2Vec
 from spgcl.methods.parameters import Parameter, checked, parameters
@@ -26,12 +29,16 @@ from spgcl.methods.selene import SELENE
 from spgcl.methods.smoothed import Smoothed
 from spgcl.methods.spectral import Spectral
 from spgcl.methods.spgcl import SPGCL
+from spgcl.methods.supervised import Supervision
 from spgcl.methods.untrained import Untrained
 from spgcl.methods.vgae import VGAE
+from spgcl.seeds import checked_seed
 
 # The default first, then the baselines in the order of the paper's tables, then those that train nothing.
 METHODS: dict[str, type[Method]] = {
     "spgcl": SPGCL,
+    "mlp": SupervisedMLP,
+    "gcn": SupervisedGCN,
     "deepwalk": DeepWalk,
     "node2vec": Node2Vec,
     "selene": SELENE,
@@ -52,7 +59,17 @@ METHODS: dict[str, type[Method]] = {
     "fastrp": FastRP,
 }
 
-__all__ = ["METHODS", "Method", "Parameter", "Prepared", "create", "find", "parameters", "resolved_settings"]
+__all__ = [
+    "METHODS",
+    "Method",
+    "Parameter",
+    "Prepared",
+    "Supervision",
+    "create",
+    "find",
+    "parameters",
+    "resolved_settings",
+]
 
 
 def find(name: str) -> type[Method]:
@@ -67,6 +84,7 @@ def create(
     num_features: int,
     *,
     num_nodes: int = 0,
+    task: tuple[int, int] | None = None,
     seed: int,
     settings: Mapping[str, Any] | None = None,
 ) -> Method:
@@ -76,16 +94,21 @@ def create(
         name: One of METHODS.
         num_features: Width of the graph's features.
         num_nodes: How many nodes the graph has; of use to methods with weights a node, and only to them.
+        task: How many models and classes (see `Supervision.task`); for supervised methods, and only for them.
         seed: Decides the weights.
         settings: Hyper-parameters; those left out have the method's defaults.
     """
     method = find(name)
     values = checked(method, settings or {})
+    seed = checked_seed(seed)
+    if method.supervised and task is None:
+        raise InputError(f"{name} is supervised and needs labels; give them (--labels FILE, fit(graph, y))")
+    require_room(method, num_features, num_nodes=num_nodes, task=task, values=values)
     # Layers draw their weights from torch's global CPU generator; it and those of accelerators are left as
     # they were.
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        made = method(num_features, **values)
+        made = method(num_features, *(task or ()) if method.supervised else (), **values)
         made.allocate(num_nodes)
         return made
 

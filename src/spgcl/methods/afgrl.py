@@ -8,7 +8,6 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from spgcl.encoders import Encoder
-from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods.bgrl import cosine_schedule, move_average
 from spgcl.methods.gae import PreparedPairs, is_entry
@@ -142,17 +141,6 @@ class AFGRL(Method):
         weight_decay: float = 1e-5,
     ) -> None:
         super().__init__()
-        counts = {
-            "predictor_width": predictor_width,
-            "neighbours": neighbours,
-            "clusters": clusters,
-            "clusterings": clusterings,
-        }
-        for name, count in counts.items():
-            if count < 1:
-                raise InputError(f"{name} is {count}; it must be above 0")
-        if not 0 <= decay < 1:
-            raise InputError(f"decay is {decay}; it must be at least 0 and below 1")
         self.online = Encoder(
             num_features,
             kind="gcn",

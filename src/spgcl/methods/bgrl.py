@@ -10,7 +10,6 @@ from torch.nn.functional import cosine_similarity
 
 from spgcl.augment import drop_edges, mask_features
 from spgcl.encoders import Encoder
-from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
 from spgcl.tensors import GraphTensors
@@ -79,20 +78,6 @@ class BGRL(Method):
         weight_decay: float = 1e-5,
     ) -> None:
         super().__init__()
-        rates = {
-            "drop_edges_1": drop_edges_1,
-            "drop_edges_2": drop_edges_2,
-            "mask_features_1": mask_features_1,
-            "mask_features_2": mask_features_2,
-            "decay": decay,
-            "warm_up": warm_up,
-        }
-        for name, rate in rates.items():
-            if not 0 <= rate < 1:
-                raise InputError(f"{name} is {rate}; it must be at least 0 and below 1")
-        for name, width in (("embedding_width", embedding_width), ("predictor_width", predictor_width)):
-            if width < 1:
-                raise InputError(f"{name} is {width}; it must be above 0")
         widths = (num_features, hidden, embedding_width)
         self.online = _convolutions(*widths)
         # Initialised by draws of its own, as in the published code: not a copy of the online encoder.

@@ -8,7 +8,6 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from spgcl.encoders import Block, Convolution, Encoder
-from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
 from spgcl.tensors import GraphTensors, SparseMatrix
@@ -137,8 +136,6 @@ class GAE(Method):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__()
-        if embedding_width < 1:
-            raise InputError(f"embedding_width is {embedding_width}; it must be above 0")
         self.first = first_layer(num_features, hidden, dropout)
         self.second = Convolution(hidden, embedding_width)
         self.normalise_features, self.negative_ratio = normalise_features, negative_ratio

@@ -12,7 +12,7 @@ from spgcl.augment import drop_edges, mask_features
 from spgcl.encoders import Activation, Encoder
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
-from spgcl.methods.node_contrast import node_contrast, projection_head, require_shares
+from spgcl.methods.node_contrast import adam, node_contrast, projection_head
 from spgcl.tensors import GraphTensors
 
 Centrality = Literal["degree", "eigenvector", "pagerank"]
@@ -78,13 +78,6 @@ class GCA(Method):
         weight_decay: float = 1e-5,
     ) -> None:
         super().__init__()
-        require_shares(
-            cut_off=cut_off,
-            drop_edges_first=drop_edges_first,
-            drop_edges_second=drop_edges_second,
-            mask_features_first=mask_features_first,
-            mask_features_second=mask_features_second,
-        )
         self.encoder = Encoder(
             num_features,
             kind="gcn",
@@ -125,9 +118,7 @@ class GCA(Method):
 
     def optimiser(self) -> torch.optim.Optimizer:
         """Adam, as in the paper."""
-        return torch.optim.Adam(
-            self.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay, fused=True
-        )
+        return adam(self)
 
     def embed(self, prepared: Prepared) -> Tensor:
         """Output of the encoder on the whole graph."""

@@ -215,7 +215,8 @@ class _SummedSoftplus(torch.autograd.Function):
 
 
 def _products(rows: Tensor, others: Tensor, nodes: Tensor | None = None) -> Tensor:
-    return ((rows if nodes is None else rows[nodes]) * others).sum(dim=1)
+    # Gradients of repeated rows are added in a fixed order by `index_select` alone.
+    return ((rows if nodes is None else rows.index_select(0, nodes)) * others).sum(dim=1)
 
 
 def _edge_terms(vectors: Tensor, sources: Tensor, targets: Tensor) -> Tensor:

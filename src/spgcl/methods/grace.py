@@ -9,7 +9,7 @@ from spgcl.augment import drop_edges, mask_features
 from spgcl.encoders import Activation, Encoder
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
-from spgcl.methods.node_contrast import node_contrast, projection_head, require_shares
+from spgcl.methods.node_contrast import adam, node_contrast, projection_head
 from spgcl.tensors import GraphTensors
 
 
@@ -50,12 +50,6 @@ class GRACE(Method):
         weight_decay: float = 1e-5,
     ) -> None:
         super().__init__()
-        require_shares(
-            drop_edges_first=drop_edges_first,
-            drop_edges_second=drop_edges_second,
-            mask_features_first=mask_features_first,
-            mask_features_second=mask_features_second,
-        )
         self.encoder = Encoder(
             num_features,
             kind="gcn",
@@ -90,9 +84,7 @@ class GRACE(Method):
 
     def optimiser(self) -> torch.optim.Optimizer:
         """Adam, as in the paper."""
-        return torch.optim.Adam(
-            self.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay, fused=True
-        )
+        return adam(self)
 
     def embed(self, prepared: Prepared) -> Tensor:
         """Output of the encoder on the whole graph."""

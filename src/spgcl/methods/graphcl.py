@@ -9,7 +9,7 @@ from spgcl.augment import add_edges, drop_edges, drop_features, keep_nodes, rand
 from spgcl.encoders import Activation, Encoder
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
-from spgcl.methods.node_contrast import node_contrast, projection_head, require_shares
+from spgcl.methods.node_contrast import adam, node_contrast, projection_head
 from spgcl.tensors import GraphTensors
 
 Augmentation = Literal["nodes", "edges", "attributes", "subgraph", "any"]
@@ -52,7 +52,6 @@ class GraphCL(Method):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__()
-        require_shares(rate=rate)
         self.encoder = Encoder(
             num_features,
             kind="gcn",
@@ -87,9 +86,7 @@ class GraphCL(Method):
 
     def optimiser(self) -> torch.optim.Optimizer:
         """Adam, as in the paper."""
-        return torch.optim.Adam(
-            self.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay, fused=True
-        )
+        return adam(self)
 
     def embed(self, prepared: Prepared) -> Tensor:
         """Output of the encoder on the whole graph."""

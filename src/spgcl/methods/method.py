@@ -56,10 +56,23 @@ class Method(nn.Module):
         del prepared, step, generator
         return None
 
+    def is_static(self, prepared: Prepared) -> bool:
+        """Whether every step is the same operations on the same shapes, and never waits for the host.
+
+        An accelerator then records one step and replays it.
+        """
+        del prepared
+        return False
+
     def optimiser(self) -> torch.optim.Optimizer:
         """The optimiser of the weights; AdamW unless a paper asks for another."""
+        weights = list(self.parameters())
         return torch.optim.AdamW(
-            self.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay, fused=True
+            weights,
+            lr=self.learning_rate,
+            weight_decay=self.weight_decay,
+            fused=True,
+            capturable=weights[0].is_cuda,
         )
 
     def after_step(self, step: int) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import normalize
 
-from spgcl.errors import InputError
+from spgcl.methods.method import Method
 
 # Side of the square tiles in which similarities are computed: what a processor's cache holds, and what keeps
 # an accelerator busy. A few temporaries of a tile's size exist together.
@@ -39,11 +39,11 @@ def projection_head(width: int, inner_width: int, activation: nn.Module) -> nn.S
     return nn.Sequential(nn.Linear(width, inner_width), activation, nn.Linear(inner_width, width))
 
 
-def require_shares(**values: float) -> None:
-    """Refuse rates outside [0, 1), naming the hyper-parameter."""
-    for name, value in values.items():
-        if not 0 <= value < 1:
-            raise InputError(f"{name} is {value}; it must be at least 0 and below 1")
+def adam(method: Method) -> torch.optim.Optimizer:
+    """Adam, as the three papers have it, in which weight decay is a gradient of the squared weights."""
+    return torch.optim.Adam(
+        method.parameters(), lr=method.learning_rate, weight_decay=method.weight_decay, fused=True
+    )
 
 
 class _NodeContrast(torch.autograd.Function):

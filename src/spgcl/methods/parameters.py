@@ -12,8 +12,15 @@ from spgcl.errors import InputError, unknown
 from spgcl.methods.method import Method
 
 # Names that mean the same in every method have the same range everywhere; the rest is checked by the method.
-POSITIVE = {"hidden", "layers", "seeds", "positives", "negatives", "steps", "learning_rate", "temperature"}
-SHARE = {"dropout"}
+POSITIVE = {
+    *("hidden", "layers", "embedding_width", "predictor_width", "projection", "projection_width"),
+    *("seeds", "positives", "negatives", "neighbours", "clusters", "clusterings"),
+    *("steps", "learning_rate", "temperature"),
+}
+SHARE = {
+    *("dropout", "rate", "cut_off", "decay", "warm_up", "drop_edges", "mask_features"),
+    *(f"{what}_{view}" for what in ("drop_edges", "mask_features") for view in ("1", "2", "first", "second")),
+}
 
 
 @dataclass(frozen=True)

@@ -105,18 +105,10 @@ class SELENE(Method):
         weight_decay: float = 1e-5,
     ) -> None:
         super().__init__()
-        for name, rate in (
-            ("drop_edges", drop_edges),
-            ("mask_features", mask_features),
-            ("warm_up", warm_up),
-        ):
-            if not 0 <= rate < 1:
-                raise InputError(f"{name} is {rate}; it must be at least 0 and below 1")
         if not 0 <= attribute_share <= 1:
             raise InputError(f"attribute_share is {attribute_share}; it must be between 0 and 1")
-        for name, least, count in (("projection_width", 1, projection_width), ("seeds", 2, seeds)):
-            if count < least:
-                raise InputError(f"{name} is {count}; it must be {least} or more")
+        if seeds < 2:
+            raise InputError(f"seeds is {seeds}; it must be 2 or more")
         self.attributes_too = structure_inputs == "walks_and_attributes"
         structure_width = walk_length + 1 + (num_features if self.attributes_too else 0)
         self.attribute_encoder = Encoder(

@@ -6,21 +6,29 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from spgcl import kernels
 from spgcl.encoders import Activation, BatchNorm, Encoder, EncoderKind, activation_module
 from spgcl.errors import InputError
 from spgcl.graph import Graph
+from spgcl.levels import Level, activated, unit_rows
 from spgcl.losses import single_pass_contrastive
 from spgcl.methods.method import Method, Prepared
 from spgcl.pairs import (
+    Pool,
     cover_ratio,
     cut_at_random,
+    draw_distinct,
     neighbourhood_lists,
     neighbourhood_union,
     overlap_ratio,
+    padded_pool,
     sample_nodes,
     top_similar,
 )
 from spgcl.tensors import GraphTensors, distinct
+
+# Above this, arrays over all nodes cost more than waiting for the host to learn what a step needs.
+MOST_STATIC_NODES = 500_000
 
 
 class SPGCL(Method):
@@ -114,35 +122,91 @@ class SPGCL(Method):
         del supervision
         return Prepared(GraphTensors.of(graph, device, normalise_features=self.normalise_features))
 
+    def is_static(self, prepared: Prepared) -> bool:
+        """Where a pool surely holds enough nodes, on CUDA, unless it is to be kept whole or is looked at."""
+        graph = prepared.graph
+        return (
+            graph.device.type == "cuda"
+            and kernels.available()
+            and self.encoder.kind == "gcn"
+            and self.pool_size > 0
+            and self.positives < min(self.seeds, self.pool_size, graph.num_nodes)
+            and 2 * self.pool_size <= kernels.SHARED
+            and graph.num_nodes <= MOST_STATIC_NODES
+            and not prepared.watching
+        )
+
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Steps 1 to 5 of Algorithm 1; the pool comes first, so that only the rows it needs are encoded."""
         del step
         graph = prepared.graph
-        seeds = sample_nodes(graph.num_nodes, self.seeds, generator)
-        pool = self._pool(graph, seeds, generator)
-        anchors = seeds if self.anchors_are_seeds else pool
-        candidates = pool
+        if not self.is_static(prepared):
+            seeds = sample_nodes(graph.num_nodes, self.seeds, generator)
+            return self._contrast(prepared, seeds, self._pool(graph, seeds, generator), generator)
+        keys = kernels.Keys(generator)
+        everything = torch.full((), graph.num_nodes, device=graph.device)
+        seeds, _ = draw_distinct(everything, min(self.seeds, graph.num_nodes), keys)
+        pool = padded_pool(graph.adjacency, seeds, self.hops, self.pool_size, keys, as_set=self.pool_as_set)
+        return self._contrast(prepared, seeds, pool, generator, keys)
+
+    def _contrast(
+        self,
+        prepared: Prepared,
+        seeds: Tensor,
+        pool: Pool,
+        generator: torch.Generator,
+        keys: kernels.Keys | None = None,
+    ) -> Tensor:
+        """The loss for given seeds and their pool; with keys, by operations of fixed shapes."""
+        graph = prepared.graph
+        anchors = seeds if self.anchors_are_seeds else pool.nodes
+        candidates = pool.nodes
         if self.negatives_everywhere:
             drawn = torch.randint(
                 graph.num_nodes, (len(anchors), self.negatives), generator=generator, device=graph.device
             )
-            candidates = torch.cat([pool, drawn.reshape(-1)])
-        rows, places = distinct(torch.cat([candidates, anchors]), graph.num_nodes)
-        projected = self._project(graph, rows, generator)
+            candidates = torch.cat([pool.nodes, drawn.reshape(-1)])
+        nodes = torch.cat([candidates, anchors]) if self.anchors_are_seeds else candidates
+        if keys is None:
+            projected, places = self._project(graph, nodes, generator)
+        else:
+            projected, places = self._padded_project(graph, nodes, keys)
         # Not by brackets: their gradient adds repeated rows up in an order that threads decide.
-        anchor_rows = projected.index_select(0, places[len(candidates) :])
-        similarities = anchor_rows @ projected.index_select(0, places[: len(pool)]).T
+        pool_rows = projected.index_select(0, places[: len(pool.nodes)])
+        anchor_rows = pool_rows
+        if self.anchors_are_seeds:
+            anchor_rows = projected.index_select(0, places[len(candidates) :])
+        similarities = anchor_rows @ pool_rows.T
+        if keys is not None and similarities.is_cuda and not self.negatives_everywhere:
+            return self._fused_contrast(similarities, anchors, pool, keys)
         positive = self._positives(prepared, similarities, anchors, pool)
         if self.negatives_everywhere:
             # One product over the distinct rows; the pairs that were drawn are read out of it.
-            columns = places[len(pool) : len(candidates)].reshape(len(anchors), self.negatives)
+            columns = places[len(pool.nodes) : len(candidates)].reshape(len(anchors), self.negatives)
             negative = (anchor_rows @ projected.T).gather(1, columns)
         else:
-            columns = torch.randint(
-                len(pool), (len(anchors), self.negatives), generator=generator, device=graph.device
-            )
-            negative = similarities.gather(1, columns)
-        return single_pass_contrastive(positive, negative, negative_weight=self.negative_weight)
+            negative = similarities.gather(1, pool.draw((len(anchors), self.negatives), generator))
+        counted = None if self.anchors_are_seeds else pool.counted
+        return single_pass_contrastive(
+            positive, negative, negative_weight=self.negative_weight, anchors=counted
+        )
+
+    def _fused_contrast(
+        self, similarities: Tensor, anchors: Tensor, pool: Pool, keys: kernels.Keys
+    ) -> Tensor:
+        loss: Tensor = kernels.Contrast.apply(  # type: ignore[no-untyped-call]
+            similarities,
+            anchors,
+            pool.nodes,
+            pool.size,
+            keys.take(),
+            not self.anchors_are_seeds,
+            self.positives,
+            self.negatives,
+            self.own_positive,
+            self.negative_weight,
+        )
+        return loss
 
     def embed(self, prepared: Prepared) -> Tensor:
         """H, the output of the encoder."""
@@ -162,38 +226,73 @@ class SPGCL(Method):
             numbers["overlapped_selection_ratio"] = overlap_ratio(memory["pairs"], memory["earlier_pairs"])
         return numbers
 
-    def _pool(self, graph: GraphTensors, seeds: Tensor, generator: torch.Generator) -> Tensor:
+    def _pool(self, graph: GraphTensors, seeds: Tensor, generator: torch.Generator) -> Pool:
         gather = neighbourhood_union if self.pool_as_set else neighbourhood_lists
-        pool = cut_at_random(gather(graph.adjacency, seeds, self.hops), self.pool_size or None, generator)
-        if len(pool) < self.positives + (not self.own_positive):
+        nodes = cut_at_random(gather(graph.adjacency, seeds, self.hops), self.pool_size or None, generator)
+        if len(nodes) < self.positives + (not self.own_positive):
             raise InputError(
-                f"positives is {self.positives}, but this pool has {len(pool)} nodes; "
+                f"positives is {self.positives}, but this pool has {len(nodes)} nodes; "
                 "lower positives, or raise seeds or hops"
             )
-        return pool
+        return Pool(nodes)
 
-    def _project(self, graph: GraphTensors, rows: Tensor, generator: torch.Generator) -> Tensor:
+    def _project(
+        self, graph: GraphTensors, nodes: Tensor, generator: torch.Generator
+    ) -> tuple[Tensor, Tensor]:
+        """Z of the distinct nodes of a list, and the row of every node of the list."""
+        rows, places = distinct(nodes, graph.num_nodes)
         if self.whole_graph:
-            return self._head(self.encoder(graph, None, generator).index_select(0, rows))
-        return self._head(self.encoder(graph, rows, generator))
+            return self._head(self.encoder(graph, None, generator).index_select(0, rows)), places
+        return self._head(self.encoder(graph, rows, generator)), places
+
+    def _padded_project(
+        self, graph: GraphTensors, nodes: Tensor, keys: kernels.Keys
+    ) -> tuple[Tensor, Tensor]:
+        """The same by operations of fixed shapes."""
+        level, places = Level.of(nodes, graph.num_nodes)
+        if self.whole_graph:
+            everything = Level.everything(graph.num_nodes, graph.device)
+            hidden = self.encoder.padded(graph, everything, keys).index_select(0, level.nodes.clamp(min=0))
+        else:
+            hidden = self.encoder.padded(graph, level, keys)
+        return self._padded_head(hidden, level, keys), places
 
     def _head(self, hidden: Tensor) -> Tensor:
         projected: Tensor = self.head(hidden.relu() if self.positive_part else hidden)
         return normalize(projected, dim=1)
 
-    def _positives(self, prepared: Prepared, similarities: Tensor, anchors: Tensor, pool: Tensor) -> Tensor:
-        same = None if self.own_positive else anchors[:, None] == pool[None, :]
+    def _padded_head(self, hidden: Tensor, level: Level, keys: kernels.Keys) -> Tensor:
+        first, activation, second = self.head
+        assert isinstance(first, nn.Linear) and isinstance(second, nn.Linear)
+        values = (hidden.relu() if self.positive_part else hidden) @ first.weight.T
+        inner = activated(
+            values,
+            level,
+            bias=first.bias,
+            norm=None,
+            activation=activation,
+            dropout=0.0,
+            keys=keys,
+        )
+        return unit_rows(second(inner))
+
+    def _positives(self, prepared: Prepared, similarities: Tensor, anchors: Tensor, pool: Pool) -> Tensor:
+        same = None if self.own_positive else anchors[:, None] == pool.nodes[None, :]
         # A pool holds a node at most once a seed: only in a small one can its copies leave too few others.
-        if same is not None and len(pool) < self.positives + self.seeds:
-            others = len(pool) - int(same.sum(dim=1).max())
+        if same is not None and pool.size is None and len(pool.nodes) < self.positives + self.seeds:
+            others = len(pool.nodes) - int(same.sum(dim=1).max())
             if others < self.positives:
                 raise InputError(
                     f"positives is {self.positives}, but a node has only {others} others in this pool; "
                     "lower positives, or raise seeds or hops"
                 )
+        counted = pool.counted
+        if counted is not None:
+            same = ~counted if same is None else same | ~counted
         chosen = top_similar(similarities.detach(), self.positives, same)
         if prepared.watching:
-            _remember(prepared, anchors[:, None] * prepared.graph.num_nodes + pool[chosen], pool[chosen])
+            nodes = pool.nodes[chosen]
+            _remember(prepared, anchors[:, None] * prepared.graph.num_nodes + nodes, nodes)
         return similarities.gather(1, chosen)
 
 

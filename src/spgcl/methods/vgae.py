@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from spgcl.encoders import Block, Convolution
-from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods.gae import PreparedPairs, first_layer, reconstruction
 from spgcl.methods.method import Method, Prepared
@@ -57,8 +56,6 @@ class VGAE(Method):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__()
-        if embedding_width < 1:
-            raise InputError(f"embedding_width is {embedding_width}; it must be above 0")
         self.first = first_layer(num_features, hidden, dropout)
         self.means = Convolution(hidden, embedding_width)
         self.log_deviations = Convolution(hidden, embedding_width)

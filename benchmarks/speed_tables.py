@@ -1,0 +1,198 @@
+"""The tables of docs/speed.md, from results/speed.jsonl, memory.jsonl and scale.jsonl."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from spgcl.bench.phases import PHASES
+from spgcl.bench.speed import OURS
+
+Record = dict[str, Any]
+Table = Callable[..., str]
+
+# Milliseconds a step of the authors' code on one NVIDIA H200, the second yardstick. Where AT_LEAST says so it
+# was timed without its sampling, which adds to it.
+AUTHORS_STEP = {
+    "cora": 11.8,
+    "citeseer": 15.5,
+    "pubmed": 28.3,
+    "chameleon": 36.3,
+    "squirrel": 47.9,
+    "actor": 18.7,
+    "twitch-de": 29.6,
+    "amazon-photo": 27.2,
+    "amazon-computers": 45.4,
+    "coauthor-cs": 27.8,
+    "coauthor-physics": 48.8,
+}
+AT_LEAST = {"actor", "twitch-de", "amazon-photo", "amazon-computers", "coauthor-cs", "coauthor-physics"}
+AUTHORS_PROCESSOR = "NVIDIA H200"
+# Table 3 of the paper, SP-GCL, GB; the synthetic graphs stand beside the real ones of their size.
+PAPER_MEMORY = {
+    "coauthor-cs": 2.07,
+    "coauthor-physics": 3.21,
+    "genius-size": 6.24,
+    "twitch-gamers-size": 22.15,
+}
+
+
+def by_machine(records: Iterable[Record]) -> dict[str, list[Record]]:
+    """The latest record of every graph and setting, by machine, in order of first sight."""
+    found: dict[str, dict[tuple[str, str], Record]] = defaultdict(dict)
+    for record in records:
+        found[machine_of(record)][record.get("dataset", ""), given_of(record)] = record
+    return {machine: list(latest.values()) for machine, latest in found.items()}
+
+
+def machine_of(record: Record) -> str:
+    """A machine in words; threads matter where the CPU does the work."""
+    if record["device"] != "cpu":
+        return str(record["processor"])
+    threads = record["threads"]
+    return f"{record['processor']}, {threads} thread{'s' if threads > 1 else ''}"
+
+
+def given_of(record: Record) -> str:
+    """What was set by hand, in words, and the format of matrix products where it is not the usual one."""
+    given = [f"{name}={value}" for name, value in sorted(record["given"].items())]
+    precision = record.get("precision", "float32")
+    return ", ".join([*given, *([] if precision == "float32" else [precision])])
+
+
+def speed_section(records: Sequence[Record], table: Table, nothing: str) -> str:
+    """For every machine: phases beside the reference, a step beside its floor, end to end."""
+    parts = []
+    for machine, latest in by_machine(records).items():
+        parts.append(f"### {machine}\n\n{_about(latest)}\n\n{phase_table(latest, table)}")
+        parts.append(f"One step, milliseconds:\n\n{step_table(latest, table)}")
+        whole = [record for record in latest if "end_to_end" in record]
+        if whole:
+            parts.append(f"From end to end, after import:\n\n{end_to_end_table(whole, table)}")
+    return "\n\n".join(parts) or nothing
+
+
+def _about(records: Sequence[Record]) -> str:
+    rounds = sorted({record["rounds"] for record in records})
+    versions = sorted({f"torch {record['versions']['torch']}" for record in records})
+    dates = sorted({record["date"] for record in records})
+    span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    return f"Medians of {' or '.join(map(str, rounds))} rounds; {', '.join(versions)}; {span}."
+
+
+def phase_table(records: Sequence[Record], table: Table) -> str:
+    """Ours by phase and, in parentheses, how many times longer the reference takes."""
+    timed = [record for record in records if OURS in record["subjects"]]
+    rows = [
+        [record["dataset"], given_of(record) or "-", *[_phase(record, phase) for phase in PHASES]]
+        for record in timed
+    ]
+    columns = [f"{phase} ms" if phase == "step" else f"{phase} s" for phase in PHASES]
+    return table(["graph", "set", *columns], rows, text_columns=2)
+
+
+def _phase(record: Record, phase: str) -> str:
+    seconds = record["subjects"][OURS]["seconds"].get(phase)
+    if seconds is None:
+        return "-"
+    shown = f"{1000 * seconds:.2f}" if phase == "step" else f"{seconds:.3f}"
+    ratio = record.get("ratios", {}).get(phase)
+    return shown if ratio is None else f"{shown} ({ratio:.1f}x)"
+
+
+def step_table(records: Sequence[Record], table: Table) -> str:
+    """A step of every subject, the authors' where it was timed on this machine, and the floor."""
+    names = list(dict.fromkeys(name for record in records for name in record["subjects"]))
+    formats = list(dict.fromkeys(name for record in records for name in _floor(record)))
+    authors = any(record["processor"] == AUTHORS_PROCESSOR for record in records)
+    rows = []
+    for record in records:
+        subjects, floors = record["subjects"], _floor(record)
+        cells = [
+            _milliseconds(subjects[name]["seconds"]["step"]) if name in subjects else "-" for name in names
+        ]
+        if authors:
+            cells.append(_authors(record["dataset"]))
+        cells += [_milliseconds(floors[name]) if name in floors else "-" for name in formats]
+        ratios = (record.get("floor") or {}).get("ratios", {})
+        cells += [f"{ratios[name]:.1f}" if name in ratios else "-" for name in formats]
+        rows.append([record["dataset"], given_of(record) or "-", *cells])
+    columns = [*names, *(["authors' code"] if authors else [])]
+    columns += [f"floor, {name}" for name in formats] + [f"{OURS} / floor, {name}" for name in formats]
+    return table(["graph", "set", *columns], rows, text_columns=2)
+
+
+def _floor(record: Record) -> Mapping[str, float]:
+    return (record.get("floor") or {}).get("seconds", {})
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{1000 * seconds:.2f}"
+
+
+def _authors(dataset: str) -> str:
+    if dataset not in AUTHORS_STEP:
+        return "-"
+    return f"{'> ' if dataset in AT_LEAST else ''}{AUTHORS_STEP[dataset]:.1f}"
+
+
+def end_to_end_table(records: Sequence[Record], table: Table) -> str:
+    """Seconds of `spgcl fit` and `spgcl eval`, and peak memory."""
+    rows = []
+    for record in records:
+        seconds = record["end_to_end"]["seconds"]
+        parts = [f"{seconds[name]:.2f}" for name in ("fit", "eval", "total", "import", "device")]
+        rows.append([record["dataset"], given_of(record) or "-", *parts, f"{seconds['peak_mib']:.0f}"])
+    columns = ["fit s", "eval s", "both s", "import s (apart)", "waking the device s (apart)", "peak MiB"]
+    return table(["graph", "set", *columns], rows, text_columns=2)
+
+
+def memory_section(records: Sequence[Record], table: Table, nothing: str) -> str:
+    """Peak memory by machine and graph, beside the paper's figure."""
+    parts = []
+    for machine, latest in by_machine(records).items():
+        names = list(dict.fromkeys(name for record in latest for name in record["subjects"]))
+        rows = []
+        for record in latest:
+            paper = PAPER_MEMORY.get(record["dataset"])
+            cells = [_peak(record["subjects"].get(name)) for name in names]
+            rows.append(
+                [record["dataset"], given_of(record) or "-", *cells, "-" if paper is None else f"{paper:.2f}"]
+            )
+        columns = ["graph", "set", *[f"{name} MiB" for name in names], "paper GB"]
+        kind = "resident" if latest[0]["device"] == "cpu" else "allocated"
+        parts.append(f"### {machine}, {kind}\n\n{table(columns, rows, text_columns=2)}")
+    return "\n\n".join(parts) or nothing
+
+
+def _peak(subject: Record | None) -> str:
+    if subject is None:
+        return "-"
+    return "out of memory" if subject["peak_mib"] is None else f"{subject['peak_mib']:.0f}"
+
+
+def scale_section(records: Sequence[Record], table: Table, nothing: str) -> str:
+    """Seconds by number of nodes, and how much more the largest takes."""
+    parts = []
+    phases = ("prepare", "step", "embed")
+    for machine, latest in by_machine(records).items():
+        for record in latest:
+            rows = [
+                [
+                    f"{one['num_nodes']:,}",
+                    f"{one['num_edges']:,}",
+                    *[f"{one['seconds'][phase]:.4g}" for phase in phases],
+                    f"{one['peak_mib']:.0f}",
+                ]
+                for one in record["sizes"]
+            ]
+            growth = record["growth"]
+            times = [f"x {growth[phase]:.2f}" if phase in growth else "-" for phase in phases]
+            rows.append(["largest over smallest", f"x {growth['nodes_and_edges']:.0f}", *times, "-"])
+            columns = ["nodes", "edges", *[f"{phase} s" for phase in phases], "peak MiB"]
+            given = f", {given_of(record)}" if record["given"] else ""
+            parts.append(f"### {machine}{given}\n\n{table(columns, rows)}")
+    return "\n\n".join(parts) or nothing
+
+
+# By the name of the block in docs/speed.md, which is that of the results file.
+SECTIONS = {"speed": speed_section, "memory": memory_section, "scale": scale_section}

@@ -1,0 +1,1 @@
+"""Benchmarks of this package against a frozen reference: time by phase, the floor, memory, growth."""

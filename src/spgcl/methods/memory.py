@@ -1,0 +1,83 @@
+"""What a method's settings cost in memory: said before weights are made, or when there was too little."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from spgcl.errors import InputError
+from spgcl.methods.method import Method
+from spgcl.methods.parameters import parameters
+
+# Settings that widths of weights follow, then those that only what is computed with them follows.
+WIDTHS = ("hidden", "embedding_width", "predictor_width", "projection", "projection_width")
+SIZES = ("pool_size", "seeds", "negatives", "walks", "walk_length", "window", "clusters", "hops")
+# Weights below this are made without a look ahead.
+_SMALL_BYTES = 2**30
+
+
+def memory_advice(method: type[Method]) -> str:
+    """Which of a method's settings to lower when memory runs out."""
+    known = parameters(method)
+    advice = _lower([name for name in (*WIDTHS, *SIZES) if name in known][:4])
+    return f"{advice}, or set batch_norm_rows=pool" if "batch_norm_rows" in known else advice
+
+
+def _lower(names: list[str]) -> str:
+    if not names:
+        return "take a smaller graph, fewer features or a larger machine"
+    return f"lower {', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else f"lower {names[0]}"
+
+
+def require_room(
+    method: type[Method],
+    num_features: int,
+    *,
+    num_nodes: int,
+    task: tuple[int, int] | None,
+    values: Mapping[str, Any],
+) -> None:
+    """Refuse settings whose weights alone are larger than this machine's memory, before any are made.
+
+    Args:
+        method: Whose weights.
+        num_features: Width of the graph's features.
+        num_nodes: For methods with weights a node.
+        task: Models and classes, for supervised methods.
+        values: Checked hyper-parameters.
+    """
+    widest = max((values.get(name) or 0 for name in WIDTHS), default=0)
+    # Shapes without storage are exact but cost a second at first use: only where much may be asked for.
+    if 4 * widest * max(widest, num_features, num_nodes) < _SMALL_BYTES:
+        return
+    needed, available = _weight_bytes(method, num_features, num_nodes, task, values), _memory_bytes()
+    if needed is None or needed > available:
+        amount = "more bytes than can be counted" if needed is None else f"{needed:,} bytes"
+        ways = _lower([name for name in WIDTHS if name in parameters(method)])
+        raise InputError(
+            f"out of memory: the weights alone take {amount}, and this machine has {available:,}; {ways}"
+        )
+
+
+def _weight_bytes(
+    method: type[Method],
+    num_features: int,
+    num_nodes: int,
+    task: tuple[int, int] | None,
+    values: Mapping[str, Any],
+) -> int | None:
+    """Bytes of a method's weights; None where their number overflows."""
+    try:
+        with torch.device("meta"):
+            made = method(num_features, *(task or ()) if method.supervised else (), **values)
+            made.allocate(num_nodes)
+    except RuntimeError as error:
+        if "overflow" not in str(error):
+            raise
+        return None
+    return sum(weight.numel() * weight.element_size() for weight in made.parameters())
+
+
+def _memory_bytes() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -1,0 +1,211 @@
+"""What the supervised baselines share: labels split by split, and classifiers trained side by side."""
+
+import hashlib
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn.functional import one_hot
+
+from spgcl.augment import drop_features
+from spgcl.datasets.dataset import Splits
+from spgcl.encoders import drop
+from spgcl.errors import InputError
+from spgcl.graph import Graph
+from spgcl.methods.method import Prepared
+from spgcl.tensors import GraphTensors
+
+# Models where a graph has one split, as many as the paper's protocol has starts.
+STARTS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Supervision:
+    """What models are told of labels: each those of its own split's training and validation nodes.
+
+    Attributes:
+        labels: Class of a model's training and validation nodes, -1 at all others, shape (models, nodes).
+        validation: Which of them a model is not trained on but chosen by, shape (models, nodes).
+        num_classes: How many classes there are.
+    """
+
+    labels: NDArray[np.int64]
+    validation: NDArray[np.bool_]
+    num_classes: int
+
+    @classmethod
+    def of(cls, labels: Any, splits: Splits) -> "Supervision":
+        """One model a split, or ten that start differently where there is one split."""
+        values = np.asarray(labels)
+        if values.shape != splits.train.shape[1:] or values.dtype.kind not in "iub":
+            raise InputError(
+                f"labels of type {values.dtype} and shape {values.shape} for splits over "
+                f"{splits.train.shape[1]} nodes; give one whole number a node"
+            )
+        told = splits.train | splits.validation
+        if (values[told.any(axis=0)] < 0).any():
+            raise InputError("a training or validation node has no label; leave it out of the splits")
+        starts = STARTS if len(splits) == 1 else 1
+        own = np.where(told, values, -1).astype(np.int64)
+        return cls(
+            own.repeat(starts, axis=0), splits.validation.repeat(starts, axis=0), int(values.max()) + 1
+        )
+
+    @property
+    def task(self) -> tuple[int, int]:
+        """Number of models and of classes, by which a method makes its weights."""
+        return len(self.labels), self.num_classes
+
+    def record(self) -> dict[str, Any]:
+        """What `run.json` says: the digest tells labels and splits that the models saw from others."""
+        seen = hashlib.sha256(self.labels.tobytes() + np.packbits(self.validation).tobytes())
+        return {"models": len(self.labels), "classes": self.num_classes, "digest": seen.hexdigest()}
+
+
+@dataclass(eq=False)
+class PreparedTargets(Prepared):
+    """A graph with one-hot labels, a model's divided by their number, shape (nodes, models, classes)."""
+
+    train: Tensor | None = None
+    validation: Tensor | None = None
+
+    @classmethod
+    def of(
+        cls, graph: Graph, device: torch.device, supervision: Supervision | None, *, normalise_features: bool
+    ) -> "PreparedTargets":
+        """Without supervision, as for a graph that is only embedded, there are no targets."""
+        tensors = GraphTensors.of(graph, device, normalise_features=normalise_features)
+        if supervision is None:
+            return cls(tensors)
+        labels = torch.from_numpy(supervision.labels.T.copy()).to(device)
+        validation = torch.from_numpy(supervision.validation.T.copy()).to(device)
+        hot = one_hot(labels.clamp(min=0), supervision.num_classes).float()
+        parts = [part.float() for part in ((labels >= 0) & ~validation, validation)]
+        return cls(tensors, train=_shares(hot, parts[0]), validation=_shares(hot, parts[1]))
+
+
+def _shares(hot: Tensor, part: Tensor) -> Tensor:
+    return hot * (part / part.sum(dim=0))[:, :, None]
+
+
+class Classifiers(nn.Module):
+    """Networks of two layers that share no weight, side by side, each with its best weights so far.
+
+    Args:
+        num_features: Width of the input.
+        num_models: How many networks.
+        num_classes: Width of their output.
+        hidden: Width of the layer between.
+        dropout: Share of each layer's inputs that is dropped in training.
+        propagate: Whether layers average over neighbours, which makes them graph convolutions.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        num_models: int,
+        num_classes: int,
+        *,
+        hidden: int,
+        dropout: float,
+        propagate: bool,
+    ) -> None:
+        super().__init__()
+        self.shape = (num_models, hidden, num_classes)
+        self.dropout, self.propagate = dropout, propagate
+        self.first = nn.Parameter(_glorot(num_features, hidden, (num_features, num_models * hidden)))
+        self.second = nn.Parameter(_glorot(hidden, num_classes, self.shape))
+        self.first_bias = nn.Parameter(torch.zeros(num_models * hidden))
+        self.second_bias = nn.Parameter(torch.zeros(num_models, num_classes))
+        # Buffers, so that checkpoints and saved weights hold what validation has chosen.
+        for name, weights in list(self.named_parameters()):
+            self.register_buffer(f"best_{name}", weights.detach().clone())
+        self.register_buffer("best_right", torch.full((num_models,), -1))
+        self.register_buffer("best_loss", torch.zeros(num_models))
+        # What the last loss was computed on: weights are judged after a step, which is told of no graph.
+        self.trained_on: PreparedTargets | None = None
+
+    def forward(self, graph: GraphTensors, generator: torch.Generator | None) -> Tensor:
+        """Class scores, shape (nodes, models, classes); dropout draws from `generator` where there is one."""
+        return self._scores(graph, generator, dict(self.named_parameters()))
+
+    def best(self, graph: GraphTensors) -> Tensor:
+        """Class scores by the weights that validation chose."""
+        kept = {name.removeprefix("best_"): weights for name, weights in self.named_buffers()}
+        return self._scores(graph, None, kept)
+
+    def _scores(
+        self, graph: GraphTensors, generator: torch.Generator | None, weights: dict[str, Tensor]
+    ) -> Tensor:
+        num_models, width, num_classes = self.shape
+        features = graph.features
+        if generator is not None and self.dropout:
+            features = drop_features(graph, self.dropout, generator).features
+        scale = 1 / (1 - self.dropout) if generator is not None else 1.0
+        hidden = self._propagated(graph, scale * (features @ weights["first"])) + weights["first_bias"]
+        hidden = hidden.relu().view(-1, num_models, width)
+        if generator is not None:
+            hidden = drop(hidden, self.dropout, generator)
+        outputs = torch.einsum("nmh,mhc->nmc", hidden, weights["second"]).reshape(len(hidden), -1)
+        outputs = self._propagated(graph, outputs).view(-1, num_models, num_classes)
+        return outputs + weights["second_bias"]
+
+    def _propagated(self, graph: GraphTensors, rows: Tensor) -> Tensor:
+        return graph.adjacency @ rows if self.propagate else rows
+
+    @torch.no_grad()
+    def keep_best(self) -> None:
+        """Keep a model's weights where more validation nodes are right than ever; equal ones by the loss."""
+        prepared = self.trained_on
+        assert prepared is not None and prepared.validation is not None
+        scores = self(prepared.graph, None)
+        chosen = prepared.validation.gather(2, scores.argmax(dim=2, keepdim=True))
+        # Nodes are counted: shares added up in another order would not be equal where they should.
+        right = (chosen > 0).sum(dim=(0, 2))
+        losses = cross_entropies(scores, prepared.validation)
+        buffers = dict(self.named_buffers())
+        before, loss = buffers["best_right"], buffers["best_loss"]
+        better = (right > before) | ((right == before) & (losses < loss))
+        before.copy_(torch.where(better, right, before))
+        loss.copy_(torch.where(better, losses, loss))
+        for name, weights in self.named_parameters():
+            # A model's part of the first layer is columns, of the second one a block.
+            columns = better.repeat_interleave(self.shape[1])
+            where = columns if name.startswith("first") else better.view(-1, *[1] * (weights.ndim - 1))
+            kept = buffers[f"best_{name}"]
+            kept.copy_(torch.where(where, weights, kept))
+
+
+def _glorot(width: int, out_width: int, shape: tuple[int, ...]) -> Tensor:
+    bound = math.sqrt(6 / (width + out_width))
+    return torch.empty(shape).uniform_(-bound, bound)
+
+
+def cross_entropies(scores: Tensor, targets: Tensor) -> Tensor:
+    """Mean cross-entropy of every model over its targets, shape (models,)."""
+    return -(scores.log_softmax(dim=2) * targets).sum(dim=(0, 2))
+
+
+def training_loss(classifiers: Classifiers, prepared: Prepared, generator: torch.Generator) -> Tensor:
+    """Cross-entropies on the training nodes, added up: each model's gradient is that of its own."""
+    assert isinstance(prepared, PreparedTargets)
+    if prepared.train is None:
+        raise InputError("a supervised method is trained with labels, and was prepared without any")
+    classifiers.trained_on = prepared
+    return cross_entropies(classifiers(prepared.graph, generator), prepared.train).sum()
+
+
+def first_layer_decay(
+    classifiers: Classifiers, learning_rate: float, weight_decay: float
+) -> torch.optim.Optimizer:
+    """Adam as Kipf and Welling have it: half the squared weights of the first layer are added to the loss."""
+    rest = [classifiers.first_bias, classifiers.second, classifiers.second_bias]
+    groups: list[dict[str, Any]] = [
+        {"params": [classifiers.first], "weight_decay": weight_decay},
+        {"params": rest},
+    ]
+    return torch.optim.Adam(groups, lr=learning_rate, fused=True)

@@ -1,0 +1,245 @@
+"use strict";
+// One function a kind of item (see charts.py). Text reaches the page through textContent only, never as HTML.
+
+// Okabe and Ito's colours, told apart with any colour vision: the dark ones lighter on dark ground, the yellow
+// darker on light ground, grey in the place of black.
+const PALETTES = {
+  light: ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#a89a00", "#6b7280"],
+  dark: ["#3f8fe0", "#e69f00", "#00b386", "#e090be", "#8fd3ff", "#f0702a", "#f0e442", "#a3abb8"],
+};
+// With the ninth category colours come again, in another shape.
+const SHAPES = ["circle", "diamond", "square", "triangle-up", "cross", "x"];
+const DASHES = ["solid", "dash", "dot", "dashdot"];
+const OUTLINES = {
+  "circle": "M7 2a5 5 0 1 0 .01 0z", "diamond": "M7 1l6 6-6 6-6-6z", "square": "M2 2h10v10H2z",
+  "triangle-up": "M7 1l6 11H1z", "cross": "M5 1h4v4h4v4H9v4H5V9H1V5h4z",
+  "x": "M3 1l4 4 4-4 2 2-4 4 4 4-2 2-4-4-4 4-2-2 4-4-4-4z",
+};
+
+function element(tag, className = "", text = "") {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  if (text !== "") made.textContent = text;
+  return made;
+}
+
+function drawing(tag, attributes) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  return made;
+}
+
+function themed(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}
+
+function paletteColour(place) {
+  const palette = PALETTES[document.documentElement.dataset.theme];
+  return palette[place % palette.length];
+}
+
+// How often the palette has been gone through before this place.
+function paletteRound(place) {
+  return Math.floor(place / PALETTES.light.length);
+}
+
+function swatch(colour, shape) {
+  const svg = drawing("svg", { width: 14, height: 14, "aria-hidden": "true" });
+  svg.append(drawing("path", { d: OUTLINES[shape], fill: colour }));
+  return svg;
+}
+
+const CHARTS = {
+  text(item) { return element("p", "words", item.text); },
+
+  code(item) {
+    const box = element("div");
+    const words = element("pre");
+    // Word by word, so that lines break between words and not at the hyphens of an option.
+    for (const word of item.text.split(" ")) words.append(element("span", "", word), " ");
+    box.append(element("h3", "", "The command that repeats it"), words);
+    const button = element("button", "", "Copy");
+    button.type = "button";
+    button.addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(item.text);
+        button.textContent = "Copied";
+      } catch {
+        getSelection().selectAllChildren(words);
+        button.textContent = "Selected";
+      }
+    });
+    box.append(button);
+    return box;
+  },
+
+  facts(item) {
+    const list = element("dl");
+    for (const [name, value] of item.pairs) list.append(element("dt", "", name), element("dd", "", value));
+    return list;
+  },
+
+  table(item) {
+    const table = element("table", "plain");
+    table.append(tableHead(item.columns));
+    const body = table.createTBody();
+    for (const cells of item.rows) {
+      const row = body.insertRow();
+      for (const cell of cells) row.append(element("td", cell.length > 32 ? "long" : "", cell));
+    }
+    const scroll = scrolling(table, item.title);
+    if (!item.folded) return scroll;
+    const details = element("details");
+    details.append(element("summary", "", item.title), scroll);
+    return details;
+  },
+
+  matrix(item) {
+    const table = element("table", "matrix");
+    const head = tableHead([`${item.down} \\ ${item.across}`, ...item.names]);
+    head.rows[0].cells[0].className = "corner";
+    table.append(head);
+    const body = table.createTBody();
+    item.values.forEach((values, place) => {
+      const row = body.insertRow();
+      const name = element("th", "", item.names[place]);
+      name.scope = "row";
+      row.append(name);
+      for (const value of values) {
+        const cell = element("td", "", percent(value));
+        cell.style.background = `rgba(var(--shade), ${(0.04 + 0.76 * value).toFixed(3)})`;
+        if (value > 0.6) cell.style.color = "var(--ground)";
+        row.append(cell);
+      }
+    });
+    return scrolling(table, item.title);
+  },
+
+  strips(item) {
+    const box = element("div");
+    const scale = stripScale(item.rows, item.range);
+    for (const row of item.rows) box.append(stripRow(row, scale));
+    const axis = element("div", "strip scale");
+    const ticks = element("div", "ticks");
+    for (const tick of scale.ticks) {
+      const label = element("span", "", String(tick));
+      label.style.left = `${scale.place(tick)}%`;
+      ticks.append(label);
+    }
+    axis.append(element("div", "name"), ticks, element("div"));
+    box.append(axis, element("div", "unit", item.unit));
+    return box;
+  },
+
+  lines(item) {
+    const box = element("div");
+    const chart = element("div", "chart");
+    chart.setAttribute("role", "img");
+    chart.setAttribute("aria-label", `${item.title} over ${item.across}`);
+    const keys = element("div", "keys");
+    box.append(chart, keys);
+    // Drawn when the box is in the page and has a size, and again when the theme changes.
+    box.draw = () => {
+      drawLines(chart, item);
+      if (item.series.length > 1) keys.replaceChildren(...item.series.map(lineKey));
+    };
+    return box;
+  },
+};
+
+function percent(share) {
+  return share > 0 && share < 0.0005 ? "<0.1" : (100 * share).toFixed(share === 0 || share === 1 ? 0 : 1);
+}
+
+function tableHead(columns) {
+  const head = element("thead");
+  const row = element("tr");
+  for (const column of columns) {
+    const cell = element("th", "", column);
+    cell.scope = "col";
+    row.append(cell);
+  }
+  head.append(row);
+  return head;
+}
+
+function scrolling(content, label) {
+  const scroll = element("div", "scroll");
+  scroll.tabIndex = 0;
+  scroll.setAttribute("role", "region");
+  scroll.setAttribute("aria-label", label);
+  scroll.append(content);
+  return scroll;
+}
+
+function stripScale(rows, range) {
+  const values = [...range, ...rows.flatMap((row) => [...row.values, row.mean])].filter((value) => value !== null);
+  let low = Math.min(...values), high = Math.max(...values);
+  const step = [0.5, 1, 2, 5, 10, 20].find((size) => (high - low) / size <= 5) ?? 25;
+  low = Math.max(0, Math.floor(low / step) * step);
+  high = Math.max(low + step, Math.ceil(high / step) * step);
+  const count = Math.round((high - low) / step);
+  const ticks = Array.from({ length: count + 1 }, (_, place) => low + place * step);
+  return { ticks, place: (value) => 100 * (value - low) / (high - low) };
+}
+
+function stripRow(row, scale) {
+  const line = element("div", `strip ${row.role}`);
+  const svg = drawing("svg", { role: "img", "aria-label": `${row.name}: ${row.text}` });
+  const colour = row.role === "own" ? "var(--accent)" : "var(--other)";
+  for (const tick of scale.ticks) {
+    const x = `${scale.place(tick)}%`;
+    svg.append(drawing("line", { x1: x, x2: x, y1: 0, y2: 30, stroke: "var(--grid)" }));
+  }
+  row.values.forEach((value, place) => {
+    if (value === null) return;
+    // A little up or down, always the same way, so that equal scores are seen as several.
+    const y = 15 + 5 * ((place % 3) - 1);
+    svg.append(drawing("circle", { cx: `${scale.place(value)}%`, cy: y, r: 4, fill: colour, "fill-opacity": 0.55 }));
+  });
+  if (row.mean !== null) {
+    const x = `${scale.place(row.mean)}%`;
+    const dash = row.role === "quoted" ? "4 3" : "none";
+    svg.append(drawing("line", { x1: x, x2: x, y1: 2, y2: 28, stroke: colour, "stroke-width": 3, "stroke-dasharray": dash }));
+  }
+  line.append(element("div", "name", row.name), svg, element("div", "mean", row.text));
+  return line;
+}
+
+function dashPlace(curve) {
+  return (curve.dash + paletteRound(curve.colour)) % DASHES.length;
+}
+
+function lineKey(curve) {
+  const key = element("span", "key");
+  const svg = drawing("svg", { width: 26, height: 10, "aria-hidden": "true" });
+  const dash = ["none", "7 4", "2 3", "7 3 2 3"][dashPlace(curve)];
+  const stroke = paletteColour(curve.colour);
+  svg.append(drawing("line", { x1: 0, x2: 26, y1: 5, y2: 5, stroke, "stroke-width": 3, "stroke-dasharray": dash }));
+  key.append(svg, element("span", "", curve.name));
+  return key;
+}
+
+function plotLayout(more) {
+  return {
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false, autosize: true,
+    font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: themed("text") },
+    hoverlabel: { bgcolor: themed("ground"), bordercolor: themed("line"), font: { color: themed("text") } },
+    ...more,
+  };
+}
+
+function drawLines(chart, item) {
+  const axis = { gridcolor: themed("grid"), linecolor: themed("line"), zeroline: false, automargin: true };
+  const traces = item.series.map((curve) => ({
+    type: "scatter", mode: curve.x.length < 40 ? "lines+markers" : "lines", x: curve.x, y: curve.y,
+    line: { color: paletteColour(curve.colour), width: 2, dash: DASHES[dashPlace(curve)] },
+    hovertemplate: "%{x}: %{y:.4g}<extra></extra>",
+  }));
+  const layout = plotLayout({
+    margin: { l: 48, r: 12, t: 8, b: 40 },
+    xaxis: { ...axis, title: { text: item.across, standoff: 6 }, nticks: 7 },
+    yaxis: { ...axis, nticks: 6 },
+  });
+  Plotly.react(chart, traces, layout, { displayModeBar: false, responsive: true });
+}

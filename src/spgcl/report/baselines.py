@@ -1,0 +1,76 @@
+"""What comes out without any training, scored by the same probe: what training has to beat."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from spgcl.errors import InputError
+from spgcl.evaluation.linear_probe import probe
+from spgcl.evaluation.tuned import tuned_probe
+from spgcl.files import replacing
+from spgcl.methods import create, find, parameters
+from spgcl.report.material import Material
+from spgcl.storage import to_json
+
+# Nothing is learned by these: the features, their average over neighbourhoods, an encoder as it starts.
+WITHOUT_TRAINING = ("raw", "smoothed", "untrained")
+_FILE = "baselines.json"
+
+
+def baselines(material: Material, say: Callable[[str], None]) -> dict[str, dict[str, Any]]:
+    """Scores of each row by name, or why it is left out; computed once, then read from the run.
+
+    Args:
+        material: A run with labels and splits.
+        say: Told what is being done.
+    """
+    protocol = (material.evaluation or {}).get("protocol", "paper")
+    key = {"protocol": protocol if protocol == "tuned" else "paper", "task": _digest(material)}
+    path = material.folder / _FILE
+    if path.exists():
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if {name: record.get(name) for name in key} == key:
+            return dict(record["rows"])
+    rows = {}
+    for name in WITHOUT_TRAINING:
+        if name == material.run.method:
+            continue
+        say(f"scoring {name}")
+        try:
+            rows[name] = _score(name, material, key["protocol"])
+        except InputError as error:
+            rows[name] = {"left_out": str(error)}
+    with replacing(path) as temporary:
+        temporary.write_text(to_json({**key, "rows": rows}), encoding="utf-8")
+    return rows
+
+
+def _score(name: str, material: Material, protocol: str) -> dict[str, Any]:
+    graph, run = material.graph, material.run
+    # The encoder is the one that the run trained, where the run has one.
+    own = {key: value for key, value in run.settings.items() if key in parameters(find(name))}
+    method = create(
+        name,
+        graph.num_features,
+        num_nodes=graph.num_nodes,
+        seed=run.seed,
+        settings=own if name == "untrained" else {},
+    ).to(material.device)
+    vectors = method.embed(method.prepare(graph, torch.device(material.device)))
+    score = tuned_probe if protocol == "tuned" else probe
+    assert material.splits is not None
+    return score(
+        vectors, material.labels, material.splits, metric=material.metric, device=material.device
+    ).as_record()
+
+
+def _digest(material: Material) -> str:
+    """Tells labels and splits apart from others, so that a stored row is of the same task."""
+    assert material.labels is not None and material.splits is not None
+    state = hashlib.sha256(material.graph.digest.encode() + material.labels.tobytes())
+    for part in ("train", "validation", "test"):
+        state.update(getattr(material.splits, part).tobytes())
+    return state.hexdigest()

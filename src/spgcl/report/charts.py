@@ -1,0 +1,143 @@
+"""What a page can show, as plain data: each function here has a function of that name in charts.js."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Item: TypeAlias = dict[str, Any]
+
+# Beyond these a chart shows an even selection of its points: no screen has more columns.
+_MOST_POINTS = 2000
+_LONGEST = 80
+
+
+def shorten(text: str, limit: int = _LONGEST) -> str:
+    """Text for display: at most `limit` characters, the end cut off where there are more."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def text(words: str) -> Item:
+    """A paragraph."""
+    return {"kind": "text", "text": words}
+
+
+def code(words: str) -> Item:
+    """A command to copy."""
+    return {"kind": "code", "text": words}
+
+
+def facts(pairs: Mapping[str, str], title: str = "") -> Item:
+    """Names and values, in two columns that wrap."""
+    return {"kind": "facts", "title": title, "pairs": [[name, shorten(v)] for name, v in pairs.items()]}
+
+
+def table(
+    columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "", folded: bool = False
+) -> Item:
+    """A table; numbers come as text, already rounded, and are aligned to the right from column two on."""
+    cells = [[shorten(str(cell)) for cell in row] for row in rows]
+    names = [shorten(str(column)) for column in columns]
+    return {"kind": "table", "title": title, "columns": names, "rows": cells, "folded": folded}
+
+
+class Curve(NamedTuple):
+    """Values over positions, and how they are drawn.
+
+    Attributes:
+        colour: Place in the palette.
+        dash: Kind of line: 0 is solid.
+    """
+
+    positions: Sequence[float]
+    values: Sequence[float]
+    colour: int = 0
+    dash: int = 0
+
+
+def lines(title: str, curves: Mapping[str, Curve], across: str) -> Item:
+    """Curves by name over one axis.
+
+    Args:
+        title: What the values are.
+        curves: The curves.
+        across: What the positions are.
+    """
+    series = []
+    for name, curve in curves.items():
+        count = len(curve.values)
+        places = np.unique(np.linspace(0, count - 1, min(count, _MOST_POINTS)).astype(int)).tolist()
+        series.append(
+            {
+                "name": shorten(name),
+                "x": [curve.positions[place] for place in places],
+                "y": [_rounded(curve.values[place]) for place in places],
+                "colour": curve.colour,
+                "dash": curve.dash,
+            }
+        )
+    return {"kind": "lines", "title": title, "series": series, "across": across}
+
+
+def strips(title: str, rows: Sequence[Item], unit: str, range_: Sequence[float] = ()) -> Item:
+    """One row of dots for each thing that was scored, over a common axis.
+
+    Args:
+        title: What was scored.
+        rows: Made by `strip`.
+        unit: What the axis counts.
+        range_: Values that the axis covers in any case.
+    """
+    return {"kind": "strips", "title": title, "rows": list(rows), "unit": unit, "range": list(range_)}
+
+
+def strip(
+    name: str, values: Sequence[float], mean: float, deviation: float | None, *, role: str = "other"
+) -> Item:
+    """A row of `strips`: single values as dots, their mean as a bar, the deviation as text.
+
+    Args:
+        name: What was scored.
+        values: Single scores; empty where only the mean is known.
+        mean: Their mean.
+        deviation: Standard deviation, or None where it is not known.
+        role: "own" for what the page is about, "quoted" for a figure from elsewhere, else "other".
+    """
+    return {
+        "name": shorten(name),
+        "values": [_rounded(value) for value in values],
+        "mean": _rounded(mean),
+        "text": f"{mean:.2f}" if deviation is None else f"{mean:.2f} ± {deviation:.2f}",
+        "role": role,
+    }
+
+
+def matrix(title: str, names: Sequence[str], shares: NDArray[np.float64], down: str, across: str) -> Item:
+    """Shares from 0 to 1 of classes in classes, as a shaded table.
+
+    Args:
+        title: What it is.
+        names: One a class, for rows and columns.
+        shares: Rows sum to one, or are zero.
+        down: What the rows are.
+        across: What the columns are.
+    """
+    return {
+        "kind": "matrix",
+        "title": title,
+        "names": [shorten(name, 24) for name in names],
+        "values": [[round(float(share), 4) for share in row] for row in shares],
+        "down": down,
+        "across": across,
+    }
+
+
+def section(name: str, title: str, items: Sequence[Item], words: str = "") -> Item:
+    """A part of the page with a heading of its own."""
+    return {"id": name, "title": title, "text": words, "items": list(items)}
+
+
+def _rounded(value: float) -> float | None:
+    """Six digits, which no screen shows in full; None, as JSON has no other way, where it is not finite."""
+    return float(f"{value:.6g}") if np.isfinite(value) else None

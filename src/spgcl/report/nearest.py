@@ -1,0 +1,27 @@
+"""The most similar other nodes of every node, a block at a time."""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+_BLOCK_ENTRIES = 2**25
+
+
+def nearest_nodes(
+    vectors: NDArray[np.float32], count: int, device: str | torch.device = "cpu"
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """The `count` most cosine-similar other rows of each row, most similar first, and their similarities.
+
+    With fewer other rows, all are given.
+    """
+    rows = torch.nn.functional.normalize(torch.from_numpy(vectors).to(device), dim=1)
+    count = min(count, len(rows) - 1)
+    nearest = torch.empty(len(rows), count, dtype=torch.int64)
+    similarities = torch.empty(len(rows), count)
+    size = max(1, _BLOCK_ENTRIES // len(rows))
+    for start in range(0, len(rows), size):
+        products = rows[start : start + size] @ rows.T
+        products[torch.arange(len(products)), torch.arange(start, start + len(products))] = -torch.inf
+        found = products.topk(count, dim=1)
+        nearest[start : start + size], similarities[start : start + size] = found.indices, found.values
+    return nearest.numpy(), similarities.clamp(-1, 1).numpy()

@@ -1,0 +1,128 @@
+"""What was run on what, what it took, what came of it, and the command that repeats it."""
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from spgcl.errors import InputError
+from spgcl.methods import find, parameters, resolved_settings
+from spgcl.report.charts import Item, code, facts, section, table
+from spgcl.storage import Run
+
+METRICS = {"accuracy": "accuracy", "roc_auc": "ROC-AUC"}
+
+
+def summary(folder: Path, run: Run, evaluation: dict[str, Any] | None, notes: tuple[str, ...] = ()) -> Item:
+    """The first section of a run's page."""
+    items = [facts(headline(run, evaluation)), facts(_circumstances(run))]
+    items.append(table(["setting", "value", "default"], _settings(run), "Settings", folded=True))
+    items.append(code(repeating_command(folder, run)))
+    words = "The command trains the same again: on the CPU of this machine, to the same bytes."
+    if notes:
+        words += " On the way in: " + "; ".join(notes) + "."
+    return section("summary", "Summary", items, words)
+
+
+def headline(run: Run, evaluation: dict[str, Any] | None) -> dict[str, str]:
+    """Graph, method, time, memory and score, each in a few words."""
+    graph = run.graph
+    kind = "directed edges" if graph.get("directed") else "edges"
+    pairs = {
+        "Graph": f"{run.dataset}: {graph['num_nodes']:,} nodes, {graph['num_edges']:,} {kind}, "
+        f"{graph['num_features']:,} features",
+        "Method": run.method + (f", preset {run.preset}" if run.preset else ""),
+        "Training": _training(run),
+        "Time": " + ".join(f"{seconds:.2f} s {phase}" for phase, seconds in run.seconds.items()) or "-",
+        "Memory": f"{run.peak_memory_mib:,.0f} MiB at most",
+    }
+    return {**pairs, "Score": score_text(evaluation) or "not evaluated"}
+
+
+def score_text(evaluation: dict[str, Any] | None) -> str:
+    """The main score with what its deviation is over; empty where there is none."""
+    if not evaluation or "mean" not in evaluation:
+        return ""
+    score = f"{evaluation['mean']:.2f} ± {evaluation['std']:.2f} % {METRICS[evaluation['metric']]}"
+    return f"{score}, deviation over {deviation_over(evaluation)}"
+
+
+def deviation_over(evaluation: Mapping[str, Any]) -> str:
+    """What a deviation is taken over, with how many there are."""
+    over = evaluation["std_over"]
+    unit = "split" if over == "splits" else "start"
+    count = len(evaluation.get("retrainings", ())) or len({score[unit] for score in evaluation["splits"]})
+    return f"{count} {over if count != 1 else over.removesuffix('s')}"
+
+
+def _training(run: Run) -> str:
+    if not run.steps:
+        return "nothing to train"
+    stopped = "" if run.status == "finished" else " (stopped early)"
+    resumed = f", resumed from step {run.resumed_from:,}" if run.resumed_from else ""
+    return f"{run.steps:,} steps{stopped}{resumed}"
+
+
+def _circumstances(run: Run) -> dict[str, str]:
+    versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
+    pairs = {
+        "Seed": str(run.seed),
+        "Device": f"{run.device}, {run.threads} {'threads' if run.threads != 1 else 'thread'}",
+        "Graph from": run.graph["source"],
+        "Digest": run.graph["digest"][:16],
+        "Versions": versions,
+    }
+    if run.hold_out_edges:
+        pairs["Held out"] = f"{run.hold_out_edges:g} of the edges, for link prediction"
+    return pairs
+
+
+def _settings(run: Run) -> list[list[str]]:
+    defaults = _defaults(run)
+    return [
+        [name, str(value), "" if defaults.get(name) == value else str(defaults.get(name, "-"))]
+        for name, value in run.settings.items()
+    ]
+
+
+def _defaults(run: Run) -> dict[str, Any]:
+    try:
+        known = parameters(find(run.method))
+    except InputError:
+        return {}
+    return {name: parameter.default for name, parameter in known.items()}
+
+
+def repeating_command(folder: Path, run: Run) -> str:
+    """A command that trains the same run again, from any folder, into a folder beside it."""
+    words = ["spgcl", "fit", run.graph["source"], "--method", run.method, "--seed", str(run.seed)]
+    if run.preset:
+        words += ["--preset", run.preset]
+    for name, value in run.settings.items():
+        if value != _presumed(run).get(name):
+            words += ["--set", f"{name}={value}"]
+    for name, value in run.graph["options"].items():
+        words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
+    if run.graph["labels"]:
+        words += ["--labels", run.graph["labels"]]
+    if run.hold_out_edges:
+        words += ["--hold-out-edges", str(run.hold_out_edges)]
+    if run.embedding_format != "parquet":
+        words += ["--format", run.embedding_format]
+    if every := _observed_every(run):
+        words += ["--observe", str(every)]
+    words += ["--device", run.device.split(":")[0], "--threads", str(run.threads)]
+    return shlex.join([*words, "--out", f"{folder.absolute()}-again"])
+
+
+def _presumed(run: Run) -> dict[str, Any]:
+    """The settings that method and preset alone would give."""
+    try:
+        return resolved_settings(run.method, run.preset, run.dataset, {})
+    except InputError:
+        return {}
+
+
+def _observed_every(run: Run) -> int:
+    steps = [int(look["step"]) for look in run.history.get("observations", [])]
+    return steps[1] - steps[0] if len(steps) > 1 else len(steps)

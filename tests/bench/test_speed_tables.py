@@ -1,0 +1,138 @@
+"""docs/speed.md says what the records say."""
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MACHINE = {"threads": 2, "versions": {"torch": "2.13.0"}, "date": "2026-01-02", "given": {}}
+PHASES = {
+    "load": 1.0,
+    "prepare": 0.5,
+    "start": 0.25,
+    "step": 0.002,
+    "embed": 0.1,
+    "probe": 2.0,
+    "write": 0.05,
+}
+
+
+@pytest.fixture(scope="module")
+def tables() -> ModuleType:
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        return importlib.import_module("tables")
+    finally:
+        sys.path.remove(str(ROOT / "benchmarks"))
+
+
+def speed_record(dataset="cora", *, device="cpu", processor="a processor", **changes):
+    record = {
+        "dataset": dataset,
+        "rounds": 5,
+        "subjects": {
+            "spgcl": {"seconds": PHASES},
+            "reference": {"seconds": {phase: 3 * seconds for phase, seconds in PHASES.items()}},
+            "grace": {"seconds": {"prepare": 1.0, "start": 0.0, "step": 0.008}},
+        },
+        "ratios": dict.fromkeys(PHASES, 3.0),
+        "floor": {"seconds": {"float32": 0.001}, "ratios": {"float32": 2.0}},
+        **MACHINE,
+        "device": device,
+        "processor": processor,
+    }
+    return {**record, **changes}
+
+
+def page(tables, tmp_path, **files):
+    for name, records in files.items():
+        text = "".join(json.dumps(record) + "\n" for record in records)
+        (tmp_path / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    return tables.documents(ROOT, tmp_path)[ROOT / "docs" / "speed.md"]
+
+
+def test_phases_steps_and_floor_stand_beside_each_other(tables, tmp_path):
+    text = page(tables, tmp_path, speed=[speed_record()])
+
+    assert "### a processor, 2 threads\n\nMedians of 5 rounds; torch 2.13.0; 2026-01-02." in text
+    numbers = ("1.000", "0.500", "0.250", "2.00", "0.100", "2.000", "0.050")
+    assert f"| cora | - | {' | '.join(f'{number} (3.0x)' for number in numbers)} |" in text
+    assert "| graph | set | spgcl | reference | grace | floor, float32 | spgcl / floor, float32 |" in text
+    assert "| cora | - | 2.00 | 6.00 | 8.00 | 1.00 | 2.0 |" in text
+    assert text.count(tables.NO_RESULTS) == 2
+
+
+def test_the_latest_record_of_a_setting_counts_and_machines_are_apart(tables, tmp_path):
+    slow = {**PHASES, "load": 7.0}
+    earlier = speed_record(subjects={"spgcl": {"seconds": slow}})
+    others = [speed_record(given={"batch_norm_rows": "pool"}), speed_record(precision="tf32")]
+    text = page(tables, tmp_path, speed=[earlier, *others, speed_record(), speed_record(threads=1)])
+
+    assert "7.000" not in text
+    assert text.count("| cora | - | 1.000") == 2
+    assert text.count("| cora | batch_norm_rows=pool | 1.000") == 1
+    assert text.count("| cora | tf32 | 1.000") == 1
+    assert "### a processor, 1 thread\n" in text
+
+
+def test_the_authors_figures_stand_where_they_were_taken(tables, tmp_path):
+    records = [
+        speed_record(name, device="cuda", processor="NVIDIA H200") for name in ("cora", "actor", "tiny")
+    ]
+    text = page(tables, tmp_path, speed=records)
+
+    assert "### NVIDIA H200\n" in text
+    assert "| cora | - | 2.00 | 6.00 | 8.00 | 11.8 | 1.00 | 2.0 |" in text
+    assert "| actor | - | 2.00 | 6.00 | 8.00 | > 18.7 | 1.00 | 2.0 |" in text
+    assert "| tiny | - | 2.00 | 6.00 | 8.00 | - | 1.00 | 2.0 |" in text
+
+
+def test_records_without_reference_or_floor_have_gaps(tables, tmp_path):
+    bare = speed_record("tiny", subjects={"spgcl": {"seconds": PHASES}}, floor=None)
+    del bare["ratios"]
+    text = page(tables, tmp_path, speed=[bare, speed_record()])
+
+    assert "| tiny | - | 1.000 | 0.500 | 0.250 | 2.00 | 0.100 | 2.000 | 0.050 |" in text
+    assert "| tiny | - | 2.00 | - | - | - | - |" in text
+
+
+def test_end_to_end_has_a_table_where_it_was_run(tables, tmp_path):
+    seconds = {"fit": 1.5, "eval": 0.5, "total": 2.0, "import": 3.0, "device": 0.25, "peak_mib": 512.4}
+    text = page(tables, tmp_path, speed=[speed_record("squirrel", end_to_end={"seconds": seconds})])
+
+    assert "| squirrel | - | 1.50 | 0.50 | 2.00 | 3.00 | 0.25 | 512 |" in text
+    assert "From end to end" not in page(tables, tmp_path, speed=[speed_record()])
+
+
+def test_memory_stands_beside_the_paper_and_says_what_did_not_fit(tables, tmp_path):
+    record = {
+        "dataset": "genius-size",
+        "subjects": {"spgcl": {"peak_mib": 700.4}, "reference": {"peak_mib": None}},
+        **MACHINE,
+        "given": {"hidden": 128},
+        "device": "cuda",
+        "processor": "a card",
+    }
+    text = page(tables, tmp_path, memory=[record])
+
+    assert "### a card, allocated\n" in text
+    assert "| genius-size | hidden=128 | 700 | out of memory | 6.24 |" in text
+
+
+def test_growth_ends_with_the_largest_over_the_smallest(tables, tmp_path):
+    seconds = {"prepare": 0.5, "start": 0.1, "step": 0.01, "embed": 0.25}
+    record = {
+        "sizes": [{"num_nodes": 1000, "num_edges": 5000, "seconds": seconds, "peak_mib": 99.6}],
+        "growth": {"nodes_and_edges": 100.0, "prepare": 90.0, "step": 1.25},
+        **MACHINE,
+        "device": "cpu",
+        "processor": "a processor",
+    }
+    text = page(tables, tmp_path, scale=[record])
+
+    assert "| 1,000 | 5,000 | 0.5 | 0.01 | 0.25 | 100 |" in text
+    assert "| largest over smallest | x 100 | x 90.00 | x 1.25 | - | - |" in text

@@ -1,0 +1,143 @@
+"""`spgcl embed` on other graphs: feature columns by name, and the run's own way to read a graph."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from spgcl.cli import run
+
+SETTINGS = ("hidden=8", "pool_size=20", "seeds=8", "hops=1", "positives=3", "negatives=4", "steps=2")
+QUICK = [*("--threads", "1", "--json"), *(part for setting in SETTINGS for part in ("--set", setting))]
+COLUMNS = ("a", "b", "c")
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A graph of 30 nodes with weights, the same with one node more, and their features."""
+    monkeypatch.chdir(tmp_path)
+    features = np.random.default_rng(0).normal(size=(31, 3)).round(3)
+    edges = [(node, (step * node + 1) % 30, 1 + node % 3) for step in (1, 7) for node in range(30)]
+    for name, rows in (("now", edges), ("later", [*edges, (30, 0, 2), (30, 4, 1)])):
+        write(f"{name}.csv", ("source", "target", "strength"), rows)
+        write(f"{name}-short.csv", ("source", "target"), [row[:2] for row in rows])
+    write("features.csv", ("id", *COLUMNS), [(node, *features[node]) for node in range(30)])
+    write("features-later.csv", ("id", *COLUMNS), [(node, *row) for node, row in enumerate(features)])
+    write("turned.csv", ("id", *COLUMNS[::-1]), [(node, *row[::-1]) for node, row in enumerate(features)])
+    write("renamed.csv", ("id", "a", "b", "z"), [(node, *row) for node, row in enumerate(features)])
+    np.save("features-later.npy", features.astype(np.float32))
+    return tmp_path
+
+
+def write(name, header, rows):
+    with open(name, "w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+
+
+def fit(capsys, *arguments, out="run"):
+    assert run(["fit", *arguments, "--out", out, *QUICK]) == 0, capsys.readouterr().err
+    capsys.readouterr()
+
+
+def embed(capsys, *arguments, name="run", code=0):
+    """Vectors, or the last line on stderr; and all lines on stderr."""
+    found = run(["embed", name, *arguments, "--out", "out.npy", "--overwrite"])
+    lines = capsys.readouterr().err.splitlines()
+    assert found == code, lines
+    return (np.load("out.npy") if code == 0 else lines[-1]), lines
+
+
+def test_feature_columns_are_matched_by_name(files, capsys):
+    fit(capsys, "now-short.csv", "--features", "features.csv")
+    assert json.loads((files / "run" / "run.json").read_text())["graph"]["feature_names"] == list(COLUMNS)
+    straight, notes = embed(capsys, "later-short.csv", "--features", "features-later.csv")
+    assert not any("order" in line for line in notes)
+    turned, notes = embed(capsys, "later-short.csv", "--features", "turned.csv")
+    assert (turned == straight).all() and any("put in the order that was learned from" in n for n in notes)
+    nameless, _ = embed(capsys, "later-short.csv", "--features", "features-later.npy")
+    assert (nameless == straight).all()
+    line, _ = embed(capsys, "later-short.csv", "--features", "renamed.csv", code=2)
+    assert "later-short.csv does not fit run: the feature columns are not those" in line
+    assert "'c' missing, 'z' new" in line
+
+
+def test_a_run_of_an_earlier_version_has_no_names_to_compare(files, capsys):
+    fit(capsys, "now-short.csv", "--features", "features.csv")
+    record = json.loads((files / "run" / "run.json").read_text())
+    del record["graph"]["feature_names"], record["graph"]["weighted"]
+    (files / "run" / "run.json").write_text(json.dumps(record))
+    embed(capsys, "later-short.csv", "--features", "renamed.csv")
+
+
+def test_direction_is_the_runs(files, capsys):
+    fit(capsys, "now-short.csv", "--features", "features.csv", "--directed")
+    own, notes = embed(capsys, "now-short.csv", "--features", "features.csv")
+    assert "note: --directed as in run" in notes
+    said, notes = embed(capsys, "now-short.csv", "--features", "features.csv", "--directed")
+    assert (own == said).all() and not any("as in run" in line for line in notes)
+    fit(capsys, "now-short.csv", "--features", "features.csv", out="both-ways")
+    other, _ = embed(capsys, "now-short.csv", "--features", "features.csv", name="both-ways")
+    assert not np.allclose(own, other)
+    arguments = ["now-short.csv", "--features", "features.csv", "--directed"]
+    line, _ = embed(capsys, *arguments, name="both-ways", code=2)
+    assert "both-ways was trained on an undirected graph; leave --directed out" in line
+    line, _ = embed(capsys, "csbm-homophilic", code=2)
+    assert "csbm-homophilic does not fit run: the graph is undirected" in line
+
+
+def test_weights_are_the_runs(files, capsys):
+    fit(capsys, "now.csv", "--features", "features.csv", "--weight", "strength")
+    own, notes = embed(capsys, "now.csv", "--features", "features.csv")
+    assert "note: --weight strength as in run" in notes
+    fit(capsys, "now.csv", "--features", "features.csv", "--weight", "none", out="plain")
+    plain, notes = embed(capsys, "now.csv", "--features", "features.csv", name="plain")
+    assert "note: now.csv: columns left aside: 'strength'" in notes and not np.allclose(own, plain)
+    short, _ = embed(capsys, "now-short.csv", "--features", "features.csv", name="plain")
+    assert (short == plain).all()
+    line, _ = embed(capsys, "now-short.csv", "--features", "features.csv", code=2)
+    assert "unknown column 'strength'" in line and line.endswith("(--weight strength as in run)")
+    _, notes = embed(capsys, "now-short.csv", "--features", "features.csv", "--weight", "none")
+    assert "note: now-short.csv has no edge weights, unlike the graph of run" in notes
+
+
+def test_structural_features_are_the_runs_and_mix_with_no_others(files, capsys):
+    fit(capsys, "now-short.csv", "--structural", "degree")
+    vectors, notes = embed(capsys, "later-short.csv")
+    assert vectors.shape == (31, 8) and "note: --structural degree as in run" in notes
+    line, _ = embed(capsys, "later-short.csv", "--features", "features-later.csv", code=2)
+    assert "run was trained on --structural degree; leave --features out" in line
+    line, _ = embed(capsys, "later-short.csv", "--structural", "spectral", code=2)
+    assert "run was trained on --structural degree; leave --structural spectral out" in line
+    line, _ = embed(capsys, "csbm-homophilic", code=2)
+    assert "csbm-homophilic brings features of its own" in line
+    fit(capsys, "now-short.csv", "--features", "features.csv", out="given")
+    line, _ = embed(capsys, "later-short.csv", "--structural", "degree", name="given", code=2)
+    assert "given was trained on features that were given; leave --structural degree out" in line
+
+
+def test_spectral_features_serve_the_runs_own_graph_only(files, capsys):
+    fit(capsys, "now-short.csv", "--structural", "spectral", "--format", "npy")
+    own, _ = embed(capsys, "now-short.csv")
+    assert (own == np.load(files / "run" / "embeddings.npy")).all()
+    # As many columns or not, another graph's eigenvectors are others.
+    write("rewired.csv", ("source", "target"), [(node, (node + 1) % 30) for node in range(30)])
+    for graph in ("later-short.csv", "rewired.csv"):
+        line, _ = embed(capsys, graph, code=2)
+        assert f"{graph} does not fit run: spectral features are eigenvectors of the graph" in line
+
+
+def test_eval_says_that_the_graph_has_changed(files, capsys):
+    write("labels.csv", ("id", "label"), [(node, node % 2) for node in range(30)])
+    graph = ["now-short.csv", "--features", "features.csv", "--labels", "labels.csv"]
+    fit(capsys, *graph)
+    fit(capsys, *graph, "--hold-out-edges", "0.1", out="held")
+    for name in ("run", "held"):
+        assert run(["eval", name, "--threads", "1"]) == 0
+        assert "has changed" not in capsys.readouterr().err
+    with (files / "now-short.csv").open("a") as file:
+        file.write("0,15\n")
+    for name in ("run", "held"):
+        assert run(["eval", name, "--threads", "1"]) == 0
+        expected = f"note: {files / 'now-short.csv'} has changed since {name} was fitted"
+        assert expected in capsys.readouterr().err

@@ -1,0 +1,126 @@
+"""Labels on the command line: nodes without one, and those that a saved graph brings along."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+from spgcl.cli import run
+from spgcl.cli.graphs import resolve
+from spgcl.cli.options import GraphOptions
+from spgcl.evaluation.health import class_centre_distance, selected_homophily
+
+# Importing PyTorch Geometric runs torch.jit.script once, which torch calls deprecated.
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from torch_geometric.data import Data
+
+SETTINGS = ("hidden=8", "pool_size=20", "seeds=8", "hops=1", "positives=3", "negatives=4", "steps=2")
+QUICK = [*("--threads", "1", "--json"), *(part for setting in SETTINGS for part in ("--set", setting))]
+NUM_NODES = 60
+
+
+@pytest.fixture
+def edges(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pairs = [(node, (step * node + 1) % NUM_NODES) for step in (1, 7) for node in range(NUM_NODES)]
+    rows = [f"{start},{end}" for start, end in pairs]
+    (tmp_path / "edges.csv").write_text("\n".join(["source,target", *rows]) + "\n")
+    return np.array(pairs)
+
+
+def write_labels(cells):
+    with open("labels.csv", "w") as file:
+        file.write("id,label\n" + "".join(f"{node},{cell}\n" for node, cell in enumerate(cells)))
+
+
+@pytest.fixture
+def partly_labelled(edges):
+    write_labels(["" if node % 4 == 3 else "xyz"[node % 3] for node in range(NUM_NODES)])
+
+
+def test_nodes_without_a_label_are_in_no_split_and_are_counted(partly_labelled, capsys):
+    loaded = resolve("edges.csv", GraphOptions(structural="degree"), "labels.csv")
+    expected = "note: labels.csv: 15 of 60 nodes have no label and are not scored\n"
+    assert capsys.readouterr().err == expected
+    splits, bare = loaded.splits, loaded.labels < 0
+    assert np.count_nonzero(bare) == 15
+    assert (splits.train | splits.validation | splits.test)[:, ~bare].all()
+    assert not (splits.train | splits.validation | splits.test)[:, bare].any()
+
+
+@pytest.mark.parametrize("method", ["spgcl", "gcn"])
+def test_a_partly_labelled_graph_goes_all_the_way(partly_labelled, capsys, method):
+    graph = ["edges.csv", "--structural", "degree", "--labels", "labels.csv"]
+    settings = QUICK if method == "spgcl" else ["--threads", "1", "--json", "--steps", "2"]
+    assert run(["fit", *graph, "--observe", "1", "--method", method, "--out", "run", *settings]) == 0
+    capsys.readouterr()
+    assert run(["eval", "run", "--threads", "1", "--json"]) == 0
+    scores = json.loads(capsys.readouterr().out)
+    assert 0 <= scores["mean"] <= 100 and len(scores["splits"]) == 10
+    assert run(["inspect", *graph, "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["unlabelled_nodes"] == 15 and record["class_counts"] == [15, 15, 15]
+
+
+def test_curves_leave_out_nodes_without_a_label():
+    generator = torch.Generator().manual_seed(0)
+    vectors = torch.randn(40, 4, generator=generator)
+    labels = torch.randint(0, 3, (40,), generator=generator)
+    known = torch.rand(40, generator=generator) < 0.6
+    partly = torch.where(known, labels, -1)
+    assert class_centre_distance(vectors, partly) == class_centre_distance(vectors[known], labels[known])
+    assert selected_homophily(vectors, partly, 3) == selected_homophily(vectors[known], labels[known], 3)
+
+
+def test_minus_one_as_a_class_is_said(edges, capsys):
+    write_labels([1 if node % 2 else -1 for node in range(NUM_NODES)])
+    loaded = resolve("edges.csv", GraphOptions(structural="degree"), "labels.csv")
+    assert loaded.class_names == ("-1", "1")
+    assert "note: labels.csv: -1 is taken as a class; leave the cell empty" in capsys.readouterr().err
+
+
+def saved_graph(edges, **fields):
+    generator = torch.Generator().manual_seed(0)
+    features = torch.rand(NUM_NODES, 3, generator=generator)
+    torch.save(Data(x=features, edge_index=torch.from_numpy(edges.T), **fields), "data.pt")
+
+
+def test_labels_and_masks_of_a_saved_graph_serve_evaluation(edges, capsys):
+    nodes = torch.arange(NUM_NODES)
+    masks = {"train_mask": nodes < 20, "val_mask": (nodes >= 20) & (nodes < 40), "test_mask": nodes >= 40}
+    saved_graph(edges, y=nodes % 3, **masks)
+    said = "note: y of data.pt read as labels and masks for evaluation; --labels FILE gives others"
+    assert run(["fit", "data.pt", "--out", "run", *QUICK]) == 0
+    assert said in capsys.readouterr().err
+    assert run(["eval", "run", "--threads", "1", "--json"]) == 0
+    scores = json.loads(capsys.readouterr().out)
+    assert scores["split_source"] == "stored" and {score["split"] for score in scores["splits"]} == {0}
+    # Labels that are given come before those of the file.
+    write_labels(["left" if node % 2 else "right" for node in range(NUM_NODES)])
+    assert run(["eval", "run", "--labels", "labels.csv", "--threads", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["split_source"] == "seeded stratified 10/10/80"
+    assert resolve("data.pt", None, "labels.csv").class_names == ("left", "right")
+
+
+def test_labels_of_a_saved_graph_that_cannot_be_used_are_named(edges, capsys):
+    saved_graph(edges, y=torch.eye(NUM_NODES))
+    assert resolve("data.pt").labels is None
+    assert capsys.readouterr().err == (
+        "note: the labels in data.pt are not used: y of shape (60, 60) is not one class a node; "
+        "--labels FILE gives others\n"
+    )
+    mask = torch.arange(NUM_NODES) < 30
+    saved_graph(edges, y=torch.arange(NUM_NODES) % 3, train_mask=mask, val_mask=mask, test_mask=~mask)
+    assert resolve("data.pt").labels is None
+    assert "are not used: a node is in two parts of one split" in capsys.readouterr().err
+
+
+def test_a_saved_graph_that_is_only_embedded_is_not_searched_for_labels(edges, capsys):
+    saved_graph(edges, y=torch.arange(NUM_NODES) % 3)
+    assert run(["fit", "data.pt", "--out", "run", *QUICK]) == 0
+    capsys.readouterr()
+    assert run(["embed", "run", "data.pt", "--out", "vectors.npy"]) == 0
+    assert "labels" not in capsys.readouterr().err

@@ -1,0 +1,64 @@
+"""Too little memory: said before weights are made where it is plain, and by settings that a method has."""
+
+import re
+import time
+
+import pytest
+import torch
+
+from spgcl.errors import InputError
+from spgcl.methods import METHODS, create, parameters
+from spgcl.methods import memory as estimates
+from spgcl.runs import explained_memory
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_advice_names_settings_that_the_method_has(name):
+    advice = estimates.memory_advice(METHODS[name])
+    words = advice.replace(",", " ").replace("=", " ").split()
+    settings = {*estimates.WIDTHS, *estimates.SIZES, "batch_norm_rows"}
+    named = settings.intersection(words)
+    assert named <= set(parameters(METHODS[name]))
+    assert named or "smaller graph" in advice
+
+
+def test_the_advice_is_given_when_memory_runs_out():
+    for error in (MemoryError(), torch.OutOfMemoryError("CUDA"), RuntimeError("can't allocate memory: 7")):
+        with (
+            pytest.raises(InputError, match="^out of memory; lower hidden or projection$"),
+            explained_memory("grace"),
+        ):
+            raise error
+    with pytest.raises(RuntimeError, match="another"), explained_memory("grace"):
+        raise RuntimeError("another")
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_estimate_is_the_size_of_the_weights(name):
+    method = METHODS[name]
+    task = (2, 3) if method.supervised else None
+    made = create(name, 12, num_nodes=7, task=task, seed=0)
+    expected = sum(weight.numel() * weight.element_size() for weight in made.parameters())
+    values = {parameter.name: parameter.default for parameter in parameters(method).values()}
+    assert estimates._weight_bytes(method, 12, 7, task, values) == expected
+
+
+def test_weights_beyond_the_machine_are_refused_at_once():
+    started = time.perf_counter()
+    with pytest.raises(InputError) as caught:
+        create("spgcl", 64, seed=0, settings={"hidden": 2**22})
+    found = re.fullmatch(
+        "out of memory: the weights alone take ([0-9,]+) bytes, and this machine has [0-9,]+; lower hidden",
+        str(caught.value),
+    )
+    # Two layers and the head are square but for the first layer's features.
+    assert found and int(found[1].replace(",", "")) > 4 * 2 * 2**44
+    assert time.perf_counter() - started < 20
+    with pytest.raises(InputError, match="more bytes than can be counted.*; lower hidden or predictor_width"):
+        create("afgrl", 64, seed=0, settings={"hidden": 2**60})
+
+
+def test_a_node_has_weights_of_its_own(monkeypatch):
+    monkeypatch.setattr(estimates, "_memory_bytes", lambda: 2**31)
+    with pytest.raises(InputError, match="4,000,000,000 bytes.* has 2,147,483,648; lower hidden"):
+        create("node2vec", 3, num_nodes=10**6, seed=0, settings={"hidden": 500})

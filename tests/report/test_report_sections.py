@@ -1,0 +1,284 @@
+"""What the page says: every number against the function or the file it comes from."""
+
+import json
+import shlex
+import tomllib
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+from spgcl.cli import run
+from spgcl.datasets import random_splits
+from spgcl.datasets.entries import entries
+from spgcl.evaluation import (
+    class_mixing,
+    edge_homophily,
+    predict_first_split,
+    probe,
+    score_predictions,
+    transformed_homophily,
+    tuned_probe,
+)
+from spgcl.methods import METHODS
+from spgcl.report.baselines import baselines
+from spgcl.report.curves import training
+from spgcl.report.homophily import homophily, similar_mixing
+from spgcl.report.paper import Quoted, paper_figure
+from spgcl.report.scores import confusion, evaluation
+from spgcl.report.summary import repeating_command, score_text, summary
+from spgcl.storage import read_run
+
+
+def quiet(words: str) -> None:
+    assert words
+
+
+def items_of(section, kind):
+    return [item for item in section["items"] if item["kind"] == kind]
+
+
+def facts_of(section):
+    return {name: value for item in items_of(section, "facts") for name, value in item["pairs"]}
+
+
+def test_the_summary_repeats_the_record(fitted):
+    record = read_run(fitted)
+    found = json.loads((fitted / "eval.json").read_text())
+    part = summary(fitted, record, found, ("two edges dropped",))
+    facts = facts_of(part)
+    assert facts["Graph"].startswith("edges: 60 nodes, ") and facts["Graph"].endswith(" edges, 3 features")
+    assert facts["Method"] == "spgcl" and facts["Training"] == "6 steps"
+    assert f"{record.seconds['train']:.2f} s train" in facts["Time"]
+    assert facts["Memory"] == f"{record.peak_memory_mib:,.0f} MiB at most"
+    assert facts["Score"] == (
+        f"{found['mean']:.2f} ± {found['std']:.2f} % accuracy, deviation over 10 splits"
+    )
+    assert facts["Device"] == "cpu, 1 thread" and record.versions["torch"] in facts["Versions"]
+    assert "two edges dropped" in part["text"]
+    settings = {row[0]: row[1:] for row in items_of(part, "table")[0]["rows"]}
+    assert settings["hidden"] == ["8", "1024"] and settings["positives"] == ["5", ""]
+
+
+def test_what_a_deviation_is_over_is_said():
+    splits = [{"split": 0, "start": start} for start in range(10)]
+    record = {"mean": 50.0, "std": 1.0, "std_over": "probe starts", "metric": "roc_auc", "splits": splits}
+    assert score_text(record) == "50.00 ± 1.00 % ROC-AUC, deviation over 10 probe starts"
+    again = {**record, "std_over": "retrainings", "retrainings": [{}, {}, {}]}
+    assert score_text(again).endswith("over 3 retrainings")
+    assert score_text({"link_prediction": {"auc": 1.0}}) == ""
+
+
+def test_the_command_of_the_summary_makes_the_same_run(people, tmp_path, capsys):
+    out = tmp_path / "a run's"
+    options = ["--set", "hidden=8", "--set", "dropout=0.25", "--set", "batch_norm=none", "--observe", "2"]
+    arguments = [*people.graph, *people.labels, "--steps", "4", "--seed", "3", "--hold-out-edges", "0.1"]
+    assert run(["fit", *arguments, *options, "--id", "id", "--threads", "1", "--out", str(out)]) == 0
+    program, *words = shlex.split(repeating_command(out, read_run(out)))
+    assert program == "spgcl" and run(words) == 0
+    again = out.with_name(f"{out.name}-again")
+    for name in ("embeddings.parquet", "model.safetensors", "held_out_edges.npz"):
+        assert (again / name).read_bytes() == (out / name).read_bytes()
+    assert read_run(again).history == read_run(out).history
+    assert read_run(again).graph == read_run(out).graph
+
+
+def test_the_command_names_preset_format_and_direction(fitted):
+    record = read_run(fitted)
+    record.preset, record.embedding_format, record.dataset = "validated", "npy", "cora"
+    record.graph = {**record.graph, "options": {"directed": True, "structural": "degree"}, "labels": None}
+    words = shlex.split(repeating_command(fitted, record))
+    for option in ("--directed", "--structural degree", "--preset validated", "--format npy"):
+        assert option in " ".join(words)
+    assert "--labels" not in words and words[-1] == f"{fitted}-again"
+
+
+def test_training_shows_the_loss_and_every_recorded_curve(fitted):
+    record = read_run(fitted)
+    charts = {item["title"]: item["series"] for item in items_of(training(record), "lines")}
+    (loss,) = charts["Loss of spgcl"]
+    assert loss["x"] == [1, 2, 3, 4, 5, 6]
+    assert loss["y"] == pytest.approx(record.history["loss"], rel=1e-5)
+    looks = record.history["observations"]
+    (curve,) = charts["Homophily of the transformed graph"]
+    assert curve["x"] == [0, 2, 4, 6]
+    assert curve["y"] == pytest.approx([look["transformed_homophily"] for look in looks], rel=1e-5)
+    assert [part["name"] for part in charts["Weight norm"]] == ["layer 1", "layer 2"]
+    drawn = {name for name in looks[-1] if name != "step"}
+    assert len(drawn) == sum(len(series) for series in charts.values()) - 1
+    record.history = {"loss": record.history["loss"], "observations": []}
+    assert "--observe" in training(record)["text"]
+    record.history = {}
+    assert training(record)["text"] == "spgcl has nothing to train."
+
+
+def test_long_curves_keep_their_ends(fitted):
+    record = read_run(fitted)
+    record.history = {"loss": list(np.linspace(5, 1, 50_000)), "observations": []}
+    (item,) = items_of(training(record), "lines")
+    (series,) = item["series"]
+    assert len(series["x"]) == 2000 and series["x"][0] == 1 and series["x"][-1] == 50_000
+
+
+def test_a_loss_that_falls_at_once_is_shown_again_without_its_beginning(fitted):
+    record = read_run(fitted)
+    record.history = {"loss": [1000.0, *np.linspace(5, 1, 99)], "observations": []}
+    whole, later = items_of(training(record), "lines")
+    assert len(whole["series"][0]["x"]) == 100 and later["title"].endswith("after a tenth of the steps")
+    assert later["series"][0]["x"] == list(range(11, 101)) and max(later["series"][0]["y"]) < 5
+
+
+def test_mixing_of_similar_nodes_counts_pairs_one_by_one():
+    generator = np.random.default_rng(0)
+    nearest, labels = generator.integers(0, 30, (30, 4)), generator.integers(-1, 3, 30)
+    counts = np.zeros((3, 3))
+    for node in range(30):
+        for other in nearest[node]:
+            if labels[node] >= 0 and labels[other] >= 0:
+                counts[labels[node], labels[other]] += 1
+    np.testing.assert_allclose(similar_mixing(nearest, labels, 3), counts / counts.sum(axis=1, keepdims=True))
+
+
+def test_homophily_compares_the_graph_with_the_transformed_one(make_material):
+    material = make_material(class_names=("a", "b", "c"))
+    part = homophily(material)
+    (chart,) = items_of(part, "strips")
+    means = {row["name"]: row["mean"] for row in chart["rows"]}
+    graph, labels = material.graph, material.labels
+    nearest = material.nearest[0][:, :5]
+    assert means == {
+        "original graph": pytest.approx(100 * edge_homophily(graph, labels), abs=1e-3),
+        "most similar by smoothed features": pytest.approx(
+            100 * transformed_homophily(graph, labels).homophily, abs=1e-3
+        ),
+        "most similar by embedding": pytest.approx(
+            100 * np.mean(labels[nearest] == labels[:, None]), abs=1e-3
+        ),
+    }
+    original, similar = items_of(part, "matrix")
+    assert original["names"] == ["a", "b", "c"]
+    np.testing.assert_allclose(original["values"], class_mixing(graph, labels), atol=1e-4)
+    np.testing.assert_allclose(similar["values"], similar_mixing(nearest, labels, 3), atol=1e-4)
+    (inside,) = items_of(part, "table")
+    assert inside["rows"][1] == ["b", *[f"{100 * m['values'][1][1]:.1f}" for m in (original, similar)]]
+
+
+def test_without_labels_the_sections_say_so(make_material):
+    material = make_material(labelled=False)
+    assert "--labels" in homophily(material)["items"][0]["text"]
+    assert "--labels" in evaluation(material, quiet)["items"][0]["text"]
+    linked = make_material(labelled=False, evaluation={"link_prediction": {"auc": 71.5}})
+    (scores,) = items_of(evaluation(linked, quiet), "table")
+    assert scores["rows"] == [["link prediction, auc", "71.50", ""]]
+
+
+def scored(make_material, protocol="paper", **more):
+    material = make_material(90, **more)
+    splits = random_splits(material.labels, seed=0, count=more.pop("count", 3), stratified=True)
+    score = probe if protocol == "paper" else tuned_probe
+    record = {**score(material.vectors, material.labels, splits).as_record(), "protocol": protocol}
+    object.__setattr__(material, "splits", splits)
+    object.__setattr__(material, "evaluation", {**record, "split_source": splits.source})
+    return material
+
+
+@pytest.mark.parametrize("count", [1, 3], ids=["one split", "three splits"])
+def test_predictions_of_the_first_split_are_those_that_were_scored(make_material, count):
+    material = make_material(90)
+    splits = random_splits(material.labels, seed=0, count=count, stratified=True)
+    nodes, predicted = predict_first_split(material.vectors, material.labels, splits)
+    first = probe(material.vectors, material.labels, splits).splits[0]
+    np.testing.assert_array_equal(nodes, np.flatnonzero(splits.test[0]))
+    assert 100 * np.mean(material.labels[nodes] == predicted) == pytest.approx(first.test)
+
+
+def test_the_confusion_counts_nodes_one_by_one():
+    labels, predicted = np.array([0, 0, 0, 1, 2, 2]), np.array([0, 1, 0, 1, 0, 2])
+    found = confusion(np.arange(6), predicted, labels, 4)
+    expected = [[2 / 3, 1 / 3, 0, 0], [0, 1, 0, 0], [0.5, 0, 0.5, 0], [0, 0, 0, 0]]
+    np.testing.assert_allclose(found, expected)
+
+
+def test_evaluation_shows_splits_rows_without_training_and_the_confusion(make_material):
+    material = scored(make_material, "tuned")
+    part = evaluation(material, quiet)
+    (chart,) = items_of(part, "strips")
+    own, *others = chart["rows"]
+    assert own["role"] == "own" and len(own["values"]) == 3
+    assert own["values"] == pytest.approx([s["test"] for s in material.evaluation["splits"]], rel=1e-5)
+    assert [row["name"] for row in others] == [
+        "raw features, no training",
+        "smoothed features, no training",
+        "encoder before training",
+    ]
+    # The features of this graph are the very vectors: the first row is the run's own score.
+    assert others[0]["mean"] == own["mean"]
+    (matrix,) = items_of(part, "matrix")
+    nodes, predicted = predict_first_split(material.vectors, material.labels, material.splits)
+    expected = confusion(nodes, predicted, material.labels, 3)
+    np.testing.assert_allclose(matrix["values"], expected, atol=1e-4)
+
+
+def test_rows_without_training_are_computed_once_for_a_task(make_material):
+    material = scored(make_material, "tuned")
+    said = []
+    first = baselines(material, said.append)
+    assert said == ["scoring raw", "scoring smoothed", "scoring untrained"]
+    assert baselines(material, said.append) == first and len(said) == 3
+    object.__setattr__(material, "labels", (material.labels + 1) % 3)
+    assert baselines(material, said.append).keys() == first.keys() and len(said) == 6
+    material.run.method = "raw"
+    object.__setattr__(material, "labels", material.labels[::-1].copy())
+    assert list(baselines(material, said.append)) == ["smoothed", "untrained"]
+
+
+def test_a_row_that_does_not_fit_into_memory_is_left_out_with_its_reason(make_material, monkeypatch):
+    monkeypatch.setattr("spgcl.methods.smoothed.MOST_BYTES", 100)
+    part = evaluation(scored(make_material, "tuned"), quiet)
+    assert [row["name"] for row in items_of(part, "strips")[0]["rows"][1:]] == ["encoder before training"]
+    said = [item["text"] for item in items_of(part, "text")]
+    assert len(said) == 2 and all("above the 100 allowed" in words for words in said)
+
+
+def test_a_supervised_run_is_shown_by_its_own_predictions(make_material):
+    material = make_material(90)
+    splits = random_splits(material.labels, seed=0, count=2, stratified=True)
+    scores = np.random.default_rng(1).standard_normal((90, 2 * 3)).astype(np.float32)
+    record = {**score_predictions(scores, material.labels, splits).as_record(), "split_source": "seeded"}
+    material.run.method = "gcn"
+    for name, value in {"vectors": scores, "splits": splits, "evaluation": record}.items():
+        object.__setattr__(material, name, value)
+    part = evaluation(material, quiet)
+    (matrix,) = items_of(part, "matrix")
+    nodes = np.flatnonzero(splits.test[0])
+    expected = confusion(nodes, scores[nodes, :3].argmax(axis=1), material.labels, 3)
+    np.testing.assert_allclose(matrix["values"], expected, atol=1e-4)
+    assert items_of(part, "table")[0]["rows"][0][0] == "own predictions"
+
+
+def test_the_papers_figures_are_of_graphs_and_methods_known_here():
+    assert paper_figure("spgcl", "cora") == Quoted(83.16, 0.13, 1)
+    assert paper_figure("spgcl", "genius") == Quoted(90.06, 0.18, 2)
+    assert paper_figure("selene", "pubmed") is None and paper_figure("spgcl", "csbm-heterophilic") is None
+    tables = tomllib.loads(files("spgcl.report").joinpath("paper.toml").read_text())
+    methods = [set(table) for table in tables.values()]
+    assert methods[0] == methods[1] <= set(METHODS)
+    graphs = {name for table in tables.values() for row in table.values() for name in row}
+    assert graphs <= set(entries()) and graphs == {
+        name for table in tables.values() for name in table["spgcl"]
+    }
+
+
+def test_the_papers_figure_stands_beside_the_run_on_its_graph_only(make_material):
+    material = scored(make_material, "tuned")
+    material.run.dataset = material.run.graph["source"] = "cora"
+    material.run.method = "dgi"
+    rows = items_of(evaluation(material, quiet), "strips")[0]["rows"]
+    quoted = {row["name"]: row["text"] for row in rows if row["role"] == "quoted"}
+    assert quoted == {
+        "dgi, table 1 of the paper": "82.34 ± 0.71",
+        "spgcl, table 1 of the paper": "83.16 ± 0.13",
+    }
+    material.run.graph["source"] = "/somewhere/cora.csv"
+    rows = items_of(evaluation(material, quiet), "strips")[0]["rows"]
+    assert not [row for row in rows if row["role"] == "quoted"]

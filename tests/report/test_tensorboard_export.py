@@ -1,0 +1,55 @@
+"""What TensorBoard's own reader finds in the export."""
+
+import json
+
+import pytest
+
+from spgcl.cli import run
+from spgcl.storage import read_run
+
+event_accumulator = pytest.importorskip(
+    "tensorboard.backend.event_processing.event_accumulator",
+    reason="no TensorBoard: pip install '.[tensorboard]'",
+)
+
+
+def scalars(folder):
+    reader = event_accumulator.EventAccumulator(str(folder), size_guidance={"scalars": 0})
+    reader.Reload()
+    return {
+        tag: [(event.step, event.value) for event in reader.Scalars(tag)] for tag in reader.Tags()["scalars"]
+    }
+
+
+def test_scalars_and_projector_hold_the_run(hostile_run, hostile, capsys):
+    assert run(["report", str(hostile_run), "--projection", "pca", "--tensorboard", "--json"]) == 0
+    folder = hostile_run / "tensorboard"
+    assert json.loads(capsys.readouterr().out)["tensorboard"] == [str(folder)]
+    history = read_run(hostile_run).history
+    found = scalars(folder)
+    assert [step for step, _ in found["loss"]] == [1, 2, 3, 4, 5, 6]
+    assert [value for _, value in found["loss"]] == pytest.approx(history["loss"], rel=1e-6)
+    curve = [(look["step"], look["transformed_homophily"]) for look in history["observations"]]
+    assert found["health/transformed_homophily"] == [(step, pytest.approx(value)) for step, value in curve]
+    (vectors,) = folder.glob("*/embeddings/tensors.tsv")
+    (metadata,) = folder.glob("*/embeddings/metadata.tsv")
+    header, *rows = metadata.read_text(encoding="utf-8").splitlines()
+    assert header.split("\t") == ["node", "label", "cluster"]
+    assert len(rows) == len(vectors.read_text().splitlines()) == len(hostile.ids)
+    assert all(row.count("\t") == 2 for row in rows) and rows[9].startswith("n0\t")
+    assert "projector_config.pbtxt" in {path.name for path in folder.iterdir()}
+
+
+def test_a_second_export_replaces_the_first_and_an_overwritten_run_has_none(people, tmp_path, capsys):
+    out = tmp_path / "run"
+    quick = ["--threads", "1", "--steps", "2", "--set", "hidden=64", "--out", str(out)]
+    assert run(["fit", *people.graph, *quick]) == 0
+    for _ in range(2):
+        assert run(["report", str(out), "--projection", "pca", "--tensorboard"]) == 0
+        assert len(list((out / "tensorboard").glob("events.*"))) == 1
+    assert f"tensorboard --logdir {out / 'tensorboard'}" in capsys.readouterr().out
+    (vectors,) = (out / "tensorboard").glob("*/embeddings/tensors.tsv")
+    # The projector gets the leading components of wide embeddings.
+    assert vectors.read_text().splitlines()[0].count("\t") == 49
+    assert run(["fit", *people.graph, *quick, "--overwrite"]) == 0
+    assert not (out / "tensorboard").exists()
