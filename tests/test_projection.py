@@ -68,6 +68,13 @@ def test_umap_keeps_clusters_apart_and_repeats_itself():
     assert umap_plane(rows, *nearest_nodes(rows, 14)).points.tobytes() == plane.points.tobytes()
 
 
+def test_vectors_that_have_collapsed_are_placed_all_the_same():
+    pytest.importorskip("umap", reason="no UMAP: pip install '.[report]'")
+    rows = np.ones((40, 5), dtype=np.float32)
+    plane = umap_plane(rows, *nearest_nodes(rows, 14))
+    assert plane.projection == "pca" and not plane.points.any()
+
+
 def test_fit_writes_the_principal_plane_beside_the_embeddings(tmp_path):
     out = tmp_path / "run"
     assert run(["fit", "--out", str(out), *QUICK]) == 0

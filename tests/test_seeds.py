@@ -27,7 +27,7 @@ def test_what_is_no_seed_is_refused_in_one_line(seed):
         lambda: contextual_block_model(**MODEL, seed=seed),
     )
     for use in users:
-        with pytest.raises(InputError, match="^seed is .*; it must be a whole number, 0 or more") as caught:
+        with pytest.raises(InputError, match=r"^seed is .*; it must be a whole number, 0 or more") as caught:
             use()
         assert "\n" not in str(caught.value)
 

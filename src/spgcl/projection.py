@@ -72,6 +72,8 @@ def umap_plane(
 ) -> Coordinates:
     """UMAP by cosine distance, started from the principal plane, on one thread so that it can be repeated.
 
+    Vectors that have all collapsed into one have no such layout, and get their principal plane.
+
     Args:
         vectors: One row a node.
         nearest: The most similar other nodes of every node, shape (nodes, count).
@@ -98,6 +100,8 @@ def umap_plane(
             force_approximation_algorithm=True,
         )
         points = layout.fit_transform(vectors)
+    if not np.isfinite(points).all():
+        return principal_plane(vectors)
     return Coordinates(np.ascontiguousarray(points, dtype=np.float32), "umap")
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ def files(tmp_path, monkeypatch):
 
 
 def write(name, header, rows):
-    with open(name, "w", newline="") as file:
+    with Path(name).open("w", newline="") as file:
         csv.writer(file).writerows([header, *rows])
 
 

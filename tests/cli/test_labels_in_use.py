@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,8 +33,8 @@ def edges(tmp_path, monkeypatch):
 
 
 def write_labels(cells):
-    with open("labels.csv", "w") as file:
-        file.write("id,label\n" + "".join(f"{node},{cell}\n" for node, cell in enumerate(cells)))
+    rows = "".join(f"{node},{cell}\n" for node, cell in enumerate(cells))
+    Path("labels.csv").write_text(f"id,label\n{rows}")
 
 
 @pytest.fixture

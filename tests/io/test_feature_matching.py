@@ -1,4 +1,4 @@
-"""Features of another graph meet those that were learned from by name, and other kinds of graphs are refused."""
+"""Features of another graph meet those learned from by name; graphs of other kinds are refused."""
 
 import numpy as np
 import pytest
@@ -86,5 +86,5 @@ def test_eigenvectors_serve_their_own_graph_only():
     require_comparable(spectral, same_graph=True)
     require_comparable(("a", "b"), same_graph=False)
     require_comparable((), same_graph=False)
-    with pytest.raises(InputError, match="spectral features are eigenvectors .* --structural degree"):
+    with pytest.raises(InputError, match=r"spectral features are eigenvectors .* --structural degree"):
         require_comparable(spectral, same_graph=False)

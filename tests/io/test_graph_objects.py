@@ -105,6 +105,18 @@ def test_pyg_data_that_is_not_one_graph():
     refused("adj_t is a str; give edge_index", Data(x=torch.eye(3), adj_t="SparseTensor"))
 
 
+def test_weights_of_objects_are_left_aside_when_none_are_wanted():
+    arcs = sparse.csr_array(([2.0, 0.0, 3.0], ([0, 0, 1], [1, 2, 2])), shape=(3, 3))
+    graph = read_graph(arcs, np.eye(3), weight_column="none")
+    assert graph.weights is None and stored(graph) == BOTH_WAYS
+    for attributes in (torch.ones(2, 5), torch.tensor([-1.0, 2.0])):
+        data = Data(x=torch.eye(3), edge_index=PATH, edge_attr=attributes)
+        graph = read_graph(data, weight_column="none")
+        assert graph.weights is None and "edge_attr left aside" in graph.notes
+    assert read_graph([[0, 1], [1, 2], [0, 2]], np.eye(3), weight_column="none").weights is None
+    refused("weight_column='w' does not apply to a Data", data, weight_column="w")
+
+
 def test_networkx_with_attributes_and_weights():
     network = networkx.Graph()
     network.add_node("anna", age=30, position=[1, 2])

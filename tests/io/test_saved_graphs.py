@@ -26,6 +26,7 @@ def test_data_saved_by_torch(tmp_path, name):
     torch.save(data, tmp_path / name)
     graph = read_graph(tmp_path / name)
     assert (graph.num_nodes, graph.num_edges, graph.weights.tolist()) == (4, 2, [2, 2, 3, 3])
+    assert read_graph(tmp_path / name, weight_column="none").weights is None
 
 
 def test_dictionaries_and_data_sets_of_one_graph(tmp_path):

@@ -25,7 +25,7 @@ def test_advice_names_settings_that_the_method_has(name):
 def test_the_advice_is_given_when_memory_runs_out():
     for error in (MemoryError(), torch.OutOfMemoryError("CUDA"), RuntimeError("can't allocate memory: 7")):
         with (
-            pytest.raises(InputError, match="^out of memory; lower hidden or projection$"),
+            pytest.raises(InputError, match=r"^out of memory; lower hidden or projection$"),
             explained_memory("grace"),
         ):
             raise error
@@ -54,11 +54,13 @@ def test_weights_beyond_the_machine_are_refused_at_once():
     # Two layers and the head are square but for the first layer's features.
     assert found and int(found[1].replace(",", "")) > 4 * 2 * 2**44
     assert time.perf_counter() - started < 20
-    with pytest.raises(InputError, match="more bytes than can be counted.*; lower hidden or predictor_width"):
+    with pytest.raises(
+        InputError, match=r"more bytes than can be counted.*; lower hidden or predictor_width"
+    ):
         create("afgrl", 64, seed=0, settings={"hidden": 2**60})
 
 
 def test_a_node_has_weights_of_its_own(monkeypatch):
     monkeypatch.setattr(estimates, "_memory_bytes", lambda: 2**31)
-    with pytest.raises(InputError, match="4,000,000,000 bytes.* has 2,147,483,648; lower hidden"):
+    with pytest.raises(InputError, match=r"4,000,000,000 bytes.* has 2,147,483,648; lower hidden"):
         create("node2vec", 3, num_nodes=10**6, seed=0, settings={"hidden": 500})

@@ -5,6 +5,8 @@ import pytest
 
 from spgcl.evaluation import most_similar
 from spgcl.io import read_embeddings
+from spgcl.report.page import write_page
+from spgcl.report.single import describe_run
 
 # Text that must not run into other text, wherever the browser is asked to draw it.
 OVERLAPS = """() => {
@@ -179,6 +181,19 @@ def test_colours_change_with_the_choice(fitted, visit):
     assert page.locator("#legend .key").all_inner_texts() == ["green", "red", "unknown"]
     page.locator("#legend .key").nth(1).click()
     assert [visible for _, visible in page.evaluate(TRACES)] == [True, False, True]
+
+
+def test_thousands_of_nodes_are_drawn_through_webgl_where_there_is_one(make_material, visit, tmp_path):
+    content = describe_run(make_material(3200, labelled=False), projection="pca", say=str)
+    write_page(tmp_path / "page.html", content)
+    page = visit(tmp_path / "page.html")
+    kinds = set(page.evaluate("document.getElementById('plane').data.map((trace) => trace.type)"))
+    assert kinds == ({"scattergl"} if page.evaluate("hasWebGL()") else {"scatter"})
+    assert page.locator("#plane .no-webgl").count() == 0
+    search(page, "3111")
+    assert page.evaluate(CENTRE) == pytest.approx(page.evaluate(POSITION, "3111"), abs=1e-4)
+    point_at(page, 3111)
+    page.wait_for_selector("#card:not([hidden])")
 
 
 def test_the_keyboard_is_enough(fitted, visit):

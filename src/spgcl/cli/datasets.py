@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="The benchmark data: list, fetch, verify, stats.", no_args_is_help=True)
 
-NamesArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="NAME", help="Data sets (default: all).")
-]
+NamesArgument = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Data sets (default: all).")]
 FetchedArgument = Annotated[
     list[str] | None, typer.Argument(metavar="NAME", help="Data sets to download; or --all.")
 ]

@@ -82,7 +82,7 @@ def _labelled(folder: Path, labels: Path | None) -> "Loaded":
     run = read_run(folder)
     loaded = resolve_recorded(run.graph, labels)
     if not is_as_fitted(loaded.graph, run):
-        note(f"{run.graph['source']} has changed since {folder} was fitted; the embeddings are of the old one")
+        note(f"{run.graph['source']} has changed since {folder} was fitted, the embeddings have not")
     if loaded.labels is None and load_held_out(folder) is None:
         raise InputError(
             f"{folder} has no labels to evaluate with; give them by --labels FILE, "

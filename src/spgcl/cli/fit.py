@@ -172,9 +172,9 @@ def fit(
             raise KeyboardInterrupt
     page = None
     if report:
-        from spgcl.cli.report import write_report
+        from spgcl.cli.report import Wanted, write_report
 
-        page = write_report([folder], device=device, quiet=json)["report"]
+        page = write_report([folder], None, Wanted(device=device), quiet=json)["report"]
     _say(folder, done, page, has_labels=loaded.labels is not None, as_json=json)
 
 

@@ -1,14 +1,18 @@
 """`spgcl report`: one page to look at, of a run or of several."""
 
+import json
+import shlex
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from spgcl.cli.options import DeviceOption, IdOption, JsonOption, LabelsOption, ThreadsOption
+from spgcl.cli.options import DeviceOption, JsonOption, LabelsOption, ThreadsOption
 from spgcl.cli.output import note, print_json
 from spgcl.errors import InputError
 
@@ -17,7 +21,19 @@ if TYPE_CHECKING:
     from spgcl.report.material import Material
 
 # What `describe_run` says it is doing, at most; a progress line needs to know.
-_STAGES = 9
+_STAGES = 11
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a page is to be made from and with, besides its runs; see the options of `report`."""
+
+    labels: Path | None = None
+    nodes: Path | None = None
+    id_column: str | None = None
+    projection: Literal["auto", "umap", "pca"] = "auto"
+    tensorboard: bool = False
+    device: str = "auto"
 
 
 def report(
@@ -31,7 +47,9 @@ def report(
         Path | None,
         typer.Option("--nodes", help="Table by node id whose columns the map can be coloured by."),
     ] = None,
-    id_: IdOption = None,
+    id_: Annotated[
+        str | None, typer.Option("--id", help="Column of node ids in --nodes (default: the first).")
+    ] = None,
     projection: Annotated[
         Literal["auto", "umap", "pca"],
         typer.Option("--projection", help="Of the map; auto: UMAP where it is installed."),
@@ -48,120 +66,80 @@ def report(
 
     if threads:
         torch.set_num_threads(threads)
-    record = write_report(
-        runs,
-        out,
-        labels=labels,
-        nodes=nodes,
-        id_column=id_,
-        projection=projection,
-        tensorboard=tensorboard,
-        device=device,
-        quiet=json,
-    )
+    wanted = Wanted(labels, nodes, id_, projection, tensorboard, device)
+    record = write_report(runs, out, wanted, quiet=json)
     if json:
         print_json(record)
-    else:
-        print(f"page written to {record['report']} ({record['bytes'] / 1e6:.1f} MB); open it in a browser")
-        for folder in record.get("tensorboard", []):
-            print(f"for TensorBoard: tensorboard --logdir {folder}")
+        return
+    print(f"page written to {record['report']} ({record['bytes'] / 1e6:.1f} MB); open it in a browser")
+    for folder in record.get("tensorboard", []):
+        print(f"for TensorBoard: tensorboard --logdir {shlex.quote(folder)}")
 
 
-def write_report(
-    runs: list[Path],
-    out: Path | None = None,
-    *,
-    labels: Path | None = None,
-    nodes: Path | None = None,
-    id_column: str | None = None,
-    projection: Literal["auto", "umap", "pca"] = "auto",
-    tensorboard: bool = False,
-    device: str = "auto",
-    quiet: bool = False,
-) -> dict[str, Any]:
-    """Write the page of a run, or of several, and say where it is. See `report` for the arguments."""
+def write_report(runs: list[Path], out: Path | None, wanted: Wanted, *, quiet: bool) -> dict[str, Any]:
+    """Write the page of a run, or of several, and say what was written where."""
     from spgcl.cli.evaluate import run_folders
     from spgcl.report.page import require_plotly, require_replaceable
     from spgcl.report.tensorboard import require_tensorboard
 
     require_plotly()
-    if tensorboard:
+    if wanted.tensorboard:
         require_tensorboard()
     folders = list(dict.fromkeys(folder for run in runs for folder in run_folders(run)))
-    several = len(folders) > 1
     path = out or (runs[0] / "report.html" if len(runs) == 1 else Path("comparison.html"))
     require_replaceable(path)
-    if several and nodes:
+    if len(folders) == 1:
+        return _describe(folders[0], path, wanted, quiet=quiet)
+    if wanted.nodes:
         raise InputError("--nodes colours the map of one run; a comparison has none")
-    if several:
-        return _compare(folders, path, labels, tensorboard, device, quiet)
-    return _single(folders[0], path, labels, nodes, id_column, projection, tensorboard, device, quiet)
+    return _compare(folders, path, wanted, quiet=quiet)
 
 
-def _single(
-    folder: Path,
-    path: Path,
-    labels: Path | None,
-    nodes: Path | None,
-    id_column: str | None,
-    projection: Literal["auto", "umap", "pca"],
-    tensorboard: bool,
-    device: str,
-    quiet: bool,
-) -> dict[str, Any]:
+def _describe(folder: Path, path: Path, wanted: Wanted, *, quiet: bool) -> dict[str, Any]:
     from spgcl.report.page import write_page
     from spgcl.report.single import describe_run
     from spgcl.report.tensorboard import write_tensorboard
 
-    with _progress(str(folder), quiet=quiet) as say:
-        say("reading")
-        material = _material(folder, labels, nodes, id_column, device, say)
-        content = describe_run(material, projection=projection, say=say)
+    with _progress(str(folder), _STAGES, quiet=quiet) as say:
+        material = _material(folder, wanted, say)
+        content = describe_run(material, projection=wanted.projection, say=say)
         say("writing")
         size = write_page(path, content)
-        places = [str(write_tensorboard(folder, material.run, material))] if tensorboard else []
-    record = {
-        "report": str(path),
-        "runs": [str(folder)],
-        "nodes": material.graph.num_nodes,
-        "shown": len(material.shown),
-        "projection": content["map"]["projection"],
-        "bytes": size,
-    }
-    return {**record, "tensorboard": places} if tensorboard else record
+        record = {
+            "report": str(path),
+            "runs": [str(folder)],
+            "nodes": material.graph.num_nodes,
+            "shown": len(material.shown),
+            "projection": content["map"]["projection"],
+            "bytes": size,
+        }
+        if wanted.tensorboard:
+            record["tensorboard"] = [str(write_tensorboard(folder, material.run, material))]
+    return record
 
 
-def _compare(
-    folders: list[Path], path: Path, labels: Path | None, tensorboard: bool, device: str, quiet: bool
-) -> dict[str, Any]:
+def _compare(folders: list[Path], path: Path, wanted: Wanted, *, quiet: bool) -> dict[str, Any]:
     from spgcl.cli.graphs import resolve_recorded
     from spgcl.report.comparison import compare_runs
     from spgcl.report.page import write_page
     from spgcl.report.tensorboard import write_tensorboard
     from spgcl.storage import read_run
 
-    entries, places = [], []
-    with _progress(f"{len(folders)} runs", quiet=quiet, total=len(folders) + 1) as say:
+    entries = []
+    with _progress(f"{len(folders)} runs", len(folders), quiet=quiet) as say:
         for folder in folders:
             say(folder.name)
             run = read_run(folder)
-            load = partial(resolve_recorded, run.graph, labels)
-            entries.append((folder, run, _evaluated(folder, load, labels, device)))
-            if tensorboard:
-                places.append(str(write_tensorboard(folder, run)))
+            load = partial(resolve_recorded, run.graph, wanted.labels)
+            entries.append((folder, run, _evaluated(folder, load, wanted)))
         size = write_page(path, compare_runs(entries))
-    said = {"report": str(path), "runs": [str(folder) for folder in folders], "bytes": size}
-    return {**said, "tensorboard": places} if tensorboard else said
+    record = {"report": str(path), "runs": [str(folder) for folder in folders], "bytes": size}
+    if wanted.tensorboard:
+        record["tensorboard"] = [str(write_tensorboard(folder, run)) for folder, run, _ in entries]
+    return record
 
 
-def _material(
-    folder: Path,
-    labels: Path | None,
-    nodes: Path | None,
-    id_column: str | None,
-    device: str,
-    say: Callable[[str], None],
-) -> "Material":
+def _material(folder: Path, wanted: Wanted, say: Callable[[str], None]) -> "Material":
     import numpy as np
 
     from spgcl.cli.graphs import resolve_recorded
@@ -170,16 +148,17 @@ def _material(
     from spgcl.report.material import Material
     from spgcl.storage import read_results
 
+    say("reading")
     run, vectors, node_ids = read_results(folder)
-    loaded = resolve_recorded(run.graph, labels)
+    loaded = resolve_recorded(run.graph, wanted.labels)
     # Formats without types give whole numbers back for ids that were text.
     if not np.array_equal(node_ids.astype(str), loaded.graph.node_ids.astype(str)):
         raise InputError(f"the nodes of {run.graph['source']} are not those of {folder}; fit it again")
     if not run.hold_out_edges and loaded.graph.digest != run.graph["digest"]:
         note(f"{run.graph['source']} has changed since {folder} was fitted; the page shows it as it is now")
-    columns = read_columns(nodes, loaded.graph, id_column=id_column) if nodes else ()
+    columns = read_columns(wanted.nodes, loaded.graph, id_column=wanted.id_column) if wanted.nodes else ()
     say("evaluating")
-    evaluation = _evaluated(folder, lambda: loaded, labels, device)
+    evaluation = _evaluated(folder, lambda: loaded, wanted)
     scored = evaluation is not None and "mean" in evaluation
     return Material(
         folder=folder,
@@ -192,41 +171,34 @@ def _material(
         metric=loaded.metric,
         evaluation=evaluation,
         columns=columns,
-        device=str(choose_device(device)),
+        device=str(choose_device(wanted.device)),
     )
 
 
-def _evaluated(
-    folder: Path, load: "Callable[[], Loaded]", labels: Path | None, device: str
-) -> dict[str, Any] | None:
+def _evaluated(folder: Path, load: "Callable[[], Loaded]", wanted: Wanted) -> dict[str, Any] | None:
     """What `spgcl eval` found or, where it did not run or other labels are given, finds now."""
-    import json
-
     from spgcl.cli.evaluate import evaluate_one
     from spgcl.storage import load_held_out
 
     path = folder / "eval.json"
-    if path.exists() and labels is None:
+    if path.exists() and wanted.labels is None:
         try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
+            return dict(json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, TypeError) as error:
             raise InputError(f"{path} cannot be read ({error}); run spgcl eval {folder} again") from None
-        return dict(record)
     try:
         loaded = load()
         if loaded.labels is None and load_held_out(folder) is None:
             return None
-        return evaluate_one(folder, loaded, "paper", device)
+        return evaluate_one(folder, loaded, "paper", wanted.device)
     except InputError as error:
         note(f"{folder} is not evaluated: {error}")
         return None
 
 
 @contextmanager
-def _progress(title: str, *, quiet: bool, total: int = _STAGES) -> Iterator[Callable[[str], None]]:
+def _progress(title: str, total: int, *, quiet: bool) -> Iterator[Callable[[str], None]]:
     """One calm line on a terminal: what is being done, how far it is, how long it has taken."""
-    import sys
-
     if quiet or not sys.stderr.isatty():
         yield _say_nothing
         return

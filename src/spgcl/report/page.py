@@ -12,7 +12,7 @@ from spgcl.report.charts import Item
 
 # By this a page is known as one of ours, which may be replaced by a newer one.
 _MARK = '<meta name="generator" content="spgcl '
-_SCRIPTS = ("charts.js", "map.js", "page.js")
+_SCRIPTS = ("charts.js", "search.js", "map.js", "page.js")
 # None of these can end a script element, start a comment in it, or break a line of JavaScript.
 _ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 

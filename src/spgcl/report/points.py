@@ -1,6 +1,7 @@
 """The map as compact arrays: where nodes are, what colours them, who is near and who is linked."""
 
 import base64
+import warnings
 from typing import Any
 
 import numpy as np
@@ -85,16 +86,14 @@ def _links(material: Material) -> Item:
 
 def _clusters(material: Material) -> Column:
     """Seeded k-means of the embeddings with rows of norm 1, as many clusters as classes, or eight."""
-    import warnings
-
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
     vectors = material.vectors[material.shown]
     rows = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-    count = min(
-        len(np.unique(material.labels)) if material.labels is not None else _DEFAULT_CLUSTERS, len(rows)
-    )
+    labels = material.labels
+    count = _DEFAULT_CLUSTERS if labels is None else len(np.unique(labels[labels >= 0]))
+    count = min(count, len(rows))
     with warnings.catch_warnings():
         # Collapsed embeddings have fewer distinct rows than clusters, which the map shows well enough.
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -3,7 +3,6 @@
 const VIEWS = { i1: Int8Array, i2: Int16Array, i4: Int32Array, f4: Float32Array };
 // Beyond so many points the page draws through WebGL, where the browser has it.
 const MANY = 3000;
-const MOST_MATCHES = 8;
 
 function unpacked(array) {
   const bytes = Uint8Array.from(atob(array.data), (character) => character.charCodeAt(0));
@@ -126,21 +125,26 @@ class NodeMap {
     this.drawLegend();
   }
 
-  // What belongs to the selected node: its links, its nearest, itself.
+  // What belongs to the selected node: its links, its nearest, itself. Drawn as the points are: what is drawn
+  // through WebGL lies above all that is not.
   marked() {
-    const ring = (nodes, size, colour, width) => ({
-      type: "scatter", mode: "markers", hoverinfo: "skip",
-      x: nodes.map((node) => this.x[node]), y: nodes.map((node) => this.y[node]),
-      marker: { size, color: "rgba(0,0,0,0)", line: { color: colour, width } },
-    });
     if (this.selected === null) return [];
     const links = this.linksOf(this.selected);
     const ends = (axis) => links.flatMap((node) => [axis[this.selected], axis[node], null]);
     const lines = {
-      type: "scatter", mode: "lines", hoverinfo: "skip", x: ends(this.x), y: ends(this.y),
+      type: this.kind, mode: "lines", hoverinfo: "skip", x: ends(this.x), y: ends(this.y),
       line: { color: themed("other"), width: 1 },
     };
-    return [lines, ring(this.nearestOf(this.selected), 13, themed("accent"), 2), ring([this.selected], 20, themed("text"), 3)];
+    const near = this.nearestOf(this.selected);
+    return [lines, this.rings(near, 13, themed("accent"), 2), this.rings([this.selected], 20, themed("text"), 3)];
+  }
+
+  rings(nodes, size, colour, width) {
+    return {
+      type: this.kind, mode: "markers", hoverinfo: "skip",
+      x: nodes.map((node) => this.x[node]), y: nodes.map((node) => this.y[node]),
+      marker: { size, color: "rgba(0,0,0,0)", line: { color: colour, width } },
+    };
   }
 
   drawLegend() {
@@ -281,82 +285,5 @@ class NodeMap {
       document.querySelector("#node li button")?.focus({ preventScroll: true });
     });
     return button;
-  }
-}
-
-// A box that lists nodes while one types; arrows move, Enter goes to the node, Escape closes the list.
-class NodeSearch {
-  constructor(map) {
-    this.map = map;
-    this.box = document.getElementById("search");
-    this.list = document.getElementById("matches");
-    this.found = [];
-    this.active = 0;
-    this.box.addEventListener("input", () => this.find());
-    this.box.addEventListener("focus", () => { if (this.box.value) this.find(); });
-    this.box.addEventListener("blur", () => this.close());
-    this.box.addEventListener("keydown", (event) => this.press(event));
-  }
-
-  // The same id first, then those that begin with what was typed, then those that contain it.
-  matches(typed) {
-    const wanted = typed.trim().toLowerCase().slice(0, 59);
-    if (!wanted) return [];
-    const ranks = [[], [], []];
-    this.map.lowered.forEach((id, node) => {
-      const rank = id === wanted ? 0 : id.startsWith(wanted) ? 1 : id.includes(wanted) ? 2 : 3;
-      if (rank < 3 && ranks[rank].length < MOST_MATCHES) ranks[rank].push(node);
-    });
-    return ranks.flat().slice(0, MOST_MATCHES);
-  }
-
-  find() {
-    this.found = this.matches(this.box.value);
-    this.active = 0;
-    if (!this.box.value.trim()) this.close();
-    else this.show();
-  }
-
-  show() {
-    const lines = this.found.map((node, place) => {
-      const line = element("li", "", this.map.ids[node]);
-      line.id = `match-${place}`;
-      line.setAttribute("role", "option");
-      line.setAttribute("aria-selected", String(place === this.active));
-      // Before the box loses its focus, which closes the list.
-      line.addEventListener("mousedown", (event) => { event.preventDefault(); this.choose(node); });
-      return line;
-    });
-    this.list.replaceChildren(...(lines.length ? lines : [element("li", "none", "No node has this id")]));
-    this.list.hidden = false;
-    this.box.setAttribute("aria-expanded", "true");
-    if (lines.length) this.box.setAttribute("aria-activedescendant", `match-${this.active}`);
-  }
-
-  close() {
-    this.list.hidden = true;
-    this.box.setAttribute("aria-expanded", "false");
-    this.box.removeAttribute("aria-activedescendant");
-  }
-
-  press(event) {
-    const moves = { ArrowDown: 1, ArrowUp: -1 };
-    if (event.key in moves && this.found.length) {
-      this.active = (this.active + moves[event.key] + this.found.length) % this.found.length;
-      this.show();
-    } else if (event.key === "Enter" && this.found.length) {
-      this.choose(this.found[this.active]);
-    } else if (event.key === "Escape") {
-      this.close();
-    } else {
-      return;
-    }
-    event.preventDefault();
-  }
-
-  choose(node) {
-    this.box.value = this.map.ids[node];
-    this.close();
-    this.map.select(node);
   }
 }
