@@ -7,9 +7,11 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from spgcl.activations import activate, dropout_factors, normalise
 from spgcl.errors import InputError
 from spgcl.kernels import Keys
 from spgcl.levels import Level, activated, propagated
+from spgcl.sampling import sampled_rows
 from spgcl.tensors import GraphTensors, SparseMatrix
 
 EncoderKind = Literal["gcn", "gat", "gin", "sage", "mlp"]
@@ -20,6 +22,11 @@ MESSAGE_PASSING = ("gat", "gin", "sage")
 MAX_LAYERS = 3
 # Rows a block when message-passing layers embed a whole graph: their messages take a row an edge.
 ROWS_A_BLOCK = 4096
+# A first layer is computed on CPU for a few columns at a time. Those of its weights that sparse features are
+# multiplied by then stay in a core's cache, this many floats; dense features need wide slices to be quick.
+CACHED_FLOATS = 2**18
+LEAST_COLUMNS = 32
+DENSE_COLUMNS = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +55,17 @@ class Convolution(nn.Module):
 
     def forward(self, inputs: Tensor | SparseMatrix, block: Block) -> Tensor:
         """Propagate, then multiply; sparse features are multiplied first, while they are sparse."""
-        if isinstance(inputs, SparseMatrix):
-            product = inputs @ self.weight
-            return (product if block.matrix is None else block.matrix @ product) + self.bias
-        propagated = inputs if block.matrix is None else block.matrix @ inputs
-        return torch.addmm(self.bias, propagated, self.weight)
+        return convolve(inputs, block.matrix, self.weight, self.bias)
+
+
+def convolve(
+    inputs: Tensor | SparseMatrix, matrix: SparseMatrix | None, weight: Tensor, bias: Tensor
+) -> Tensor:
+    """A convolution by given weights, or by some columns of them."""
+    if isinstance(inputs, SparseMatrix):
+        product = inputs @ weight
+        return (product if matrix is None else matrix @ product).add_(bias)
+    return torch.addmm(bias, inputs if matrix is None else matrix @ inputs, weight)
 
 
 class MessageLayer(nn.Module):
@@ -98,6 +111,7 @@ class Encoder(nn.Module):
         activation: After every layer.
         dropout: Share of activations dropped in training.
         batch_norm: Without, without learnable scale and shift, or with them.
+        fan_out: Entries of a row that a layer reads in training, drawn at random; 0 reads all.
     """
 
     def __init__(
@@ -110,13 +124,15 @@ class Encoder(nn.Module):
         activation: Activation,
         dropout: float,
         batch_norm: BatchNorm,
+        fan_out: int = 0,
     ) -> None:
         super().__init__()
         if not 1 <= layers <= MAX_LAYERS:
             raise InputError(f"layers is {layers}; encoders have 1 to {MAX_LAYERS}")
         widths = [num_features, *[hidden] * layers]
-        self.kind = kind
+        self.kind, self.width = kind, hidden
         self.dropout = dropout
+        self.fan_out = fan_out
         self.convolutions = nn.ModuleList(_layer(kind, *pair) for pair in pairwise(widths))
         self.norms = nn.ModuleList(
             nn.BatchNorm1d(hidden, affine=batch_norm == "affine")
@@ -125,30 +141,87 @@ class Encoder(nn.Module):
         )
         self.activation = activation_module(activation)
 
-    def forward(self, graph: GraphTensors, rows: Tensor | None, generator: torch.Generator | None) -> Tensor:
+    def forward(
+        self,
+        graph: GraphTensors,
+        rows: Tensor | None,
+        generator: torch.Generator | None,
+        *,
+        every_row: bool = False,
+    ) -> Tensor:
         """Embeddings of distinct `rows` (all when None), shape (rows, hidden).
 
-        In training, batch norm takes its statistics from the rows that a layer is evaluated for, and
-        dropout draws from `generator`.
+        In training, batch norm takes its statistics from the rows that a layer is evaluated for: those that
+        `rows` need or, with `every_row`, all. Dropout draws from `generator`.
         """
         if self.kind in MESSAGE_PASSING and graph.weighted:
             raise InputError(f"the {self.kind} encoder cannot use edge weights; take gcn or drop the weights")
         # Dense features are propagated once for all steps, which spares a GCN its first propagation.
         smoothed = self.kind == "gcn" and isinstance(graph.features, Tensor)
-        blocks = self._blocks(graph, rows, skip_first=smoothed)
+        blocks = self._blocks(graph, None if every_row else rows, generator, skip_first=smoothed)
         hidden = graph.smoothed if smoothed else graph.features
         if blocks[0].inputs is not None:
             inputs = blocks[0].inputs
             hidden = hidden.select(inputs) if isinstance(hidden, SparseMatrix) else hidden[inputs]
-        for place, (convolution, block) in enumerate(zip(self.convolutions, blocks, strict=True)):
-            hidden = convolution(hidden, block)
-            if len(self.norms):
-                hidden = self.norms[place](hidden)
-            hidden = self.activation(hidden)
-            if self.training and generator is not None:
-                hidden = drop(hidden, self.dropout, generator)
+        if self.training:
+            for norm in self.norms:
+                norm.num_batches_tracked.add_(1)  # type: ignore[operator, union-attr]
+        kept = [None] * (len(blocks) - 1) + [rows if every_row else None]
+        if self.kind not in MESSAGE_PASSING:
+            return self._convolved(hidden, blocks, kept, generator)
+        for place, (layer, block) in enumerate(zip(self.convolutions, blocks, strict=True)):
+            hidden = self._activated(layer(hidden, block), place, kept[place], generator)
         assert isinstance(hidden, Tensor)
         return hidden
+
+    def _convolved(
+        self,
+        hidden: Tensor | SparseMatrix,
+        blocks: list[Block],
+        kept: list[Tensor | None],
+        generator: torch.Generator | None,
+    ) -> Tensor:
+        """Convolutions, each with what the next one propagates of it.
+
+        Between two products with weights no column depends on another: the first layer, which reads nothing
+        that needs a gradient, is computed slice by slice, and what lies between the products in the cache.
+        """
+        own, matrices = blocks[0].matrix, [block.matrix for block in blocks[1:]]
+        for place, (layer, following) in enumerate(zip(self.convolutions, [*matrices, None], strict=True)):
+            assert isinstance(layer, Convolution)
+            width = layer.weight.shape[1] if place else self._slice_width(hidden)
+            parts: list[Tensor] = []
+            for weight, bias in zip(layer.weight.split(width, dim=1), layer.bias.split(width), strict=True):
+                values = convolve(hidden, own, weight, bias)
+                columns = slice(len(parts) * width, (len(parts) + 1) * width)
+                values = self._activated(values, place, kept[place], generator, columns)
+                parts.append(values if following is None else following @ values)
+            hidden, own = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1), None
+        assert isinstance(hidden, Tensor)
+        return hidden
+
+    def _slice_width(self, features: Tensor | SparseMatrix) -> int:
+        """Columns of the first layer that are computed together."""
+        if isinstance(features, Tensor):
+            return DENSE_COLUMNS if features.device.type == "cpu" else self.width
+        if features.values.device.type != "cpu":
+            return self.width
+        return max(1, CACHED_FLOATS // features.num_columns // LEAST_COLUMNS) * LEAST_COLUMNS
+
+    def _activated(
+        self,
+        values: Tensor,
+        place: int,
+        kept: Tensor | None,
+        generator: torch.Generator | None,
+        columns: slice = slice(None),
+    ) -> Tensor:
+        """Batch norm, activation and dropout of some columns of a layer; only some rows of it, if asked."""
+        if len(self.norms):
+            values = normalise(values, self.norms[place], columns, kept)  # type: ignore[arg-type]
+        elif kept is not None:
+            values = values.index_select(0, kept)
+        return activate(values, self.activation, self.dropout, generator if self.training else None)
 
     def padded(self, graph: GraphTensors, level: Level, keys: Keys) -> Tensor:
         """Embeddings of the rows of a level, for training: GCN only, by operations of fixed shapes.
@@ -198,7 +271,14 @@ class Encoder(nn.Module):
             for layer in self.convolutions
         ]
 
-    def _blocks(self, graph: GraphTensors, rows: Tensor | None, *, skip_first: bool) -> list[Block]:
+    def _blocks(
+        self,
+        graph: GraphTensors,
+        rows: Tensor | None,
+        generator: torch.Generator | None,
+        *,
+        skip_first: bool,
+    ) -> list[Block]:
         blocks: list[Block] = []
         for place in reversed(range(len(self.convolutions))):
             if self.kind == "mlp" or (skip_first and place == 0):
@@ -206,7 +286,11 @@ class Encoder(nn.Module):
             elif rows is None:
                 blocks.append(Block(graph.adjacency))
             else:
-                matrix, inputs = graph.adjacency.select(rows).restrict()
+                if self.fan_out and self.training and generator is not None:
+                    chosen = sampled_rows(graph.adjacency, rows, self.fan_out, generator)
+                else:
+                    chosen = graph.adjacency.select(rows)
+                matrix, inputs = chosen.restrict()
                 blocks.append(Block(matrix, inputs, outputs=torch.searchsorted(inputs, rows)))
                 rows = inputs
         return blocks[::-1]
@@ -238,5 +322,4 @@ def drop(values: Tensor, rate: float, generator: torch.Generator) -> Tensor:
     """Dropout whose randomness arrives by argument."""
     if rate == 0:
         return values
-    kept = torch.rand(values.shape, generator=generator, device=values.device).ge_(rate)
-    return values * kept.div_(1 - rate)
+    return values * dropout_factors(values.shape, rate, generator, values.dtype)

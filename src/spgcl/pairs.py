@@ -1,11 +1,13 @@
 """Which nodes attract and which repel: seeds, their T-hop pool, the most similar nodes in it, negatives."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from spgcl import kernels
+from spgcl.sampling import sampled_rows
 from spgcl.tensors import SparseMatrix, distinct
 
 
@@ -50,20 +52,48 @@ def sample_nodes(num_nodes: int, count: int, generator: torch.Generator) -> Tens
     return drawn[first[places] == order][:count]
 
 
-def neighbourhood_union(adjacency: SparseMatrix, seeds: Tensor, hops: int) -> Tensor:
-    """Nodes within `hops` of any seed, each once, in ascending order (the pool of the paper's text)."""
+def neighbourhood_union(
+    adjacency: SparseMatrix,
+    seeds: Tensor,
+    hops: int,
+    fan_out: int = 0,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """Nodes within `hops` of any seed, each once, in ascending order (the pool of the paper's text).
+
+    With a `fan_out`, a hop goes to so many neighbours of a node at most, drawn at random.
+    """
     reached = distinct(seeds, adjacency.num_rows)[0]
     for _ in range(hops):
-        reached = distinct(adjacency.select(reached).columns, adjacency.num_rows)[0]
+        found = _found(adjacency, reached, fan_out, generator)
+        reached = distinct(found.columns, adjacency.num_rows)[0]
     return reached
 
 
-def neighbourhood_lists(adjacency: SparseMatrix, seeds: Tensor, hops: int) -> Tensor:
-    """Nodes within `hops` of each seed, the lists joined: a node counts once a seed that reaches it."""
+def _found(
+    adjacency: SparseMatrix, nodes: Tensor, fan_out: int, generator: torch.Generator | None
+) -> SparseMatrix:
+    if fan_out and generator is not None:
+        return sampled_rows(adjacency, nodes, fan_out, generator)
+    return adjacency.select(nodes)
+
+
+def neighbourhood_lists(
+    adjacency: SparseMatrix,
+    seeds: Tensor,
+    hops: int,
+    fan_out: int = 0,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """Nodes within `hops` of each seed, the lists joined: a node counts once a seed that reaches it.
+
+    With a `fan_out`, a hop goes to so many neighbours of a node at most, drawn at random.
+    """
     num_nodes = adjacency.num_rows
     owners, nodes = torch.arange(len(seeds), device=seeds.device), seeds.long()
     for _ in range(hops):
-        expansion = int(adjacency.counts[nodes].sum())
+        # A bounded hop is never large, and to count rows of all nodes would be the longest part of it.
+        expansion = 0 if fan_out else int((adjacency.rows[nodes + 1] - adjacency.rows[nodes]).sum())
         # Dense graphs reach nearly everything within two hops; there one product over all nodes is less work
         # than sorting what was found. Sorting an entry takes about as long as this many multiplications.
         if expansion * 200 > len(seeds) * (len(adjacency.columns) + 4 * num_nodes):
@@ -71,7 +101,7 @@ def neighbourhood_lists(adjacency: SparseMatrix, seeds: Tensor, hops: int) -> Te
             reach[nodes, owners] = 1
             nodes, owners = (adjacency.transposed @ reach).nonzero().unbind(1)
         else:
-            found = adjacency.select(nodes)
+            found = _found(adjacency, nodes, fan_out, generator)
             keys = torch.unique(owners[found.row_of_entry.long()] * num_nodes + found.columns)
             owners, nodes = keys // num_nodes, keys % num_nodes
     return nodes
@@ -138,6 +168,24 @@ def top_similar(similarities: Tensor, count: int, left_out: Tensor | None = None
     if left_out is not None:
         similarities = similarities.masked_fill(left_out, -torch.inf)
     return similarities.topk(count, dim=1).indices
+
+
+def inner_products(rows: Tensor) -> Tensor:
+    """Inner products of all pairs of rows; the gradient takes one matrix product, where two are usual."""
+    products: Tensor = _InnerProducts.apply(rows)  # type: ignore[no-untyped-call]
+    return products
+
+
+class _InnerProducts(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor) -> Tensor:
+        ctx.save_for_backward(rows)
+        return rows @ rows.T
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        (rows,) = ctx.saved_tensors
+        return (gradient + gradient.T) @ rows
 
 
 def cover_ratio(covered: Tensor) -> float:

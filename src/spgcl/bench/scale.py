@@ -17,7 +17,7 @@ SIZES = (100_000, 1_000_000, 10_000_000)
 AVERAGE_DEGREE = 10.0
 NUM_FEATURES = 16
 # Narrow, so that ten million embeddings fit into a small machine; batch norm must not look at all rows.
-NARROW: Mapping[str, Any] = {"hidden": 32, "hops": 2, "batch_norm_rows": "pool"}
+NARROW: Mapping[str, Any] = {"hidden": 32, "hops": 2, "fan_out": 10, "batch_norm_rows": "pool"}
 
 
 def growth_settings(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from spgcl import kernels
+from spgcl.activations import activate
 from spgcl.encoders import Activation, BatchNorm, Encoder, EncoderKind, activation_module
 from spgcl.errors import InputError
 from spgcl.graph import Graph
@@ -18,6 +19,7 @@ from spgcl.pairs import (
     cover_ratio,
     cut_at_random,
     draw_distinct,
+    inner_products,
     neighbourhood_lists,
     neighbourhood_union,
     overlap_ratio,
@@ -50,6 +52,8 @@ class SPGCL(Method):
         hops: Reach of a seed's neighbourhood (T).
         pool: Neighbourhoods joined as a set, or with a node counted once for every seed that reaches it.
         pool_size: Entries of the pool kept, at random; 0 keeps all.
+        fan_out: Neighbours of a node that a hop goes to and a layer reads, unless it is evaluated for all
+            rows, drawn at random; 0 takes all. With it a step costs the same on a graph of any size.
         anchors: Who is compared: the seeds, or every entry of the pool.
         own_positive: Whether a node counts among its own nearest.
         positives: Most similar nodes that attract (K_pos).
@@ -79,6 +83,7 @@ class SPGCL(Method):
         hops: int = 3,
         pool: Literal["set", "lists"] = "lists",
         pool_size: int = 1024,
+        fan_out: int = 0,
         anchors: Literal["pool", "seeds"] = "pool",
         own_positive: bool = False,
         positives: int = 5,
@@ -100,7 +105,9 @@ class SPGCL(Method):
             activation=activation,
             dropout=dropout,
             batch_norm=batch_norm,
+            fan_out=fan_out,
         )
+        self.fan_out = fan_out
         self.head = nn.Sequential(
             nn.Linear(hidden, hidden), activation_module(head_activation), nn.Linear(hidden, hidden)
         )
@@ -130,6 +137,7 @@ class SPGCL(Method):
             and kernels.available()
             and self.encoder.kind == "gcn"
             and self.pool_size > 0
+            and not self.fan_out
             and self.positives < min(self.seeds, self.pool_size, graph.num_nodes)
             and 2 * self.pool_size <= kernels.SHARED
             and graph.num_nodes <= MOST_STATIC_NODES
@@ -166,9 +174,12 @@ class SPGCL(Method):
                 graph.num_nodes, (len(anchors), self.negatives), generator=generator, device=graph.device
             )
             candidates = torch.cat([pool.nodes, drawn.reshape(-1)])
+        elif keys is None and not self.anchors_are_seeds:
+            return self._pool_contrast(prepared, pool, generator)
         nodes = torch.cat([candidates, anchors]) if self.anchors_are_seeds else candidates
         if keys is None:
-            projected, places = self._project(graph, nodes, generator)
+            rows, places = distinct(nodes, graph.num_nodes)
+            projected = self._project(graph, rows, generator)
         else:
             projected, places = self._padded_project(graph, nodes, keys)
         # Not by brackets: their gradient adds repeated rows up in an order that threads decide.
@@ -179,7 +190,7 @@ class SPGCL(Method):
         similarities = anchor_rows @ pool_rows.T
         if keys is not None and similarities.is_cuda and not self.negatives_everywhere:
             return self._fused_contrast(similarities, anchors, pool, keys)
-        positive = self._positives(prepared, similarities, anchors, pool)
+        positive = similarities.gather(1, self._chosen(prepared, similarities.detach(), anchors, pool))
         if self.negatives_everywhere:
             # One product over the distinct rows; the pairs that were drawn are read out of it.
             columns = places[len(pool.nodes) : len(candidates)].reshape(len(anchors), self.negatives)
@@ -190,6 +201,16 @@ class SPGCL(Method):
         return single_pass_contrastive(
             positive, negative, negative_weight=self.negative_weight, anchors=counted
         )
+
+    def _pool_contrast(self, prepared: Prepared, pool: Pool, generator: torch.Generator) -> Tensor:
+        """The loss of a pool compared with itself: its distinct nodes stand for all of its entries."""
+        nodes, places = distinct(pool.nodes, prepared.graph.num_nodes)
+        similarities = inner_products(self._project(prepared.graph, nodes, generator))
+        chosen = self._chosen(prepared, similarities.detach().index_select(1, places), nodes, pool)
+        positive = similarities.gather(1, places[chosen]).index_select(0, places)
+        drawn = places[pool.draw((len(places), self.negatives), generator)] + places[:, None] * len(nodes)
+        negative = similarities.view(-1).index_select(0, drawn.view(-1)).view_as(drawn)
+        return single_pass_contrastive(positive, negative, negative_weight=self.negative_weight)
 
     def _fused_contrast(
         self, similarities: Tensor, anchors: Tensor, pool: Pool, keys: kernels.Keys
@@ -228,7 +249,8 @@ class SPGCL(Method):
 
     def _pool(self, graph: GraphTensors, seeds: Tensor, generator: torch.Generator) -> Pool:
         gather = neighbourhood_union if self.pool_as_set else neighbourhood_lists
-        nodes = cut_at_random(gather(graph.adjacency, seeds, self.hops), self.pool_size or None, generator)
+        reached = gather(graph.adjacency, seeds, self.hops, self.fan_out, generator)
+        nodes = cut_at_random(reached, self.pool_size or None, generator)
         if len(nodes) < self.positives + (not self.own_positive):
             raise InputError(
                 f"positives is {self.positives}, but this pool has {len(nodes)} nodes; "
@@ -236,19 +258,14 @@ class SPGCL(Method):
             )
         return Pool(nodes)
 
-    def _project(
-        self, graph: GraphTensors, nodes: Tensor, generator: torch.Generator
-    ) -> tuple[Tensor, Tensor]:
-        """Z of the distinct nodes of a list, and the row of every node of the list."""
-        rows, places = distinct(nodes, graph.num_nodes)
-        if self.whole_graph:
-            return self._head(self.encoder(graph, None, generator).index_select(0, rows)), places
-        return self._head(self.encoder(graph, rows, generator)), places
+    def _project(self, graph: GraphTensors, rows: Tensor, generator: torch.Generator) -> Tensor:
+        """Z of distinct nodes."""
+        return self._head(self.encoder(graph, rows, generator, every_row=self.whole_graph))
 
     def _padded_project(
         self, graph: GraphTensors, nodes: Tensor, keys: kernels.Keys
     ) -> tuple[Tensor, Tensor]:
-        """The same by operations of fixed shapes."""
+        """Z of the distinct nodes of a list, and the row of every node of it, in fixed shapes."""
         level, places = Level.of(nodes, graph.num_nodes)
         if self.whole_graph:
             everything = Level.everything(graph.num_nodes, graph.device)
@@ -258,8 +275,9 @@ class SPGCL(Method):
         return self._padded_head(hidden, level, keys), places
 
     def _head(self, hidden: Tensor) -> Tensor:
-        projected: Tensor = self.head(hidden.relu() if self.positive_part else hidden)
-        return normalize(projected, dim=1)
+        first, activation, second = self.head
+        inner = activate(first(hidden.relu() if self.positive_part else hidden), activation)
+        return normalize(second(inner), dim=1)
 
     def _padded_head(self, hidden: Tensor, level: Level, keys: kernels.Keys) -> Tensor:
         first, activation, second = self.head
@@ -276,7 +294,8 @@ class SPGCL(Method):
         )
         return unit_rows(second(inner))
 
-    def _positives(self, prepared: Prepared, similarities: Tensor, anchors: Tensor, pool: Pool) -> Tensor:
+    def _chosen(self, prepared: Prepared, similarities: Tensor, anchors: Tensor, pool: Pool) -> Tensor:
+        """Entries of the pool that are most similar to every anchor."""
         same = None if self.own_positive else anchors[:, None] == pool.nodes[None, :]
         # A pool holds a node at most once a seed: only in a small one can its copies leave too few others.
         if same is not None and pool.size is None and len(pool.nodes) < self.positives + self.seeds:
@@ -289,11 +308,11 @@ class SPGCL(Method):
         counted = pool.counted
         if counted is not None:
             same = ~counted if same is None else same | ~counted
-        chosen = top_similar(similarities.detach(), self.positives, same)
+        chosen = top_similar(similarities, self.positives, same)
         if prepared.watching:
             nodes = pool.nodes[chosen]
             _remember(prepared, anchors[:, None] * prepared.graph.num_nodes + nodes, nodes)
-        return similarities.gather(1, chosen)
+        return chosen
 
 
 def _remember(prepared: Prepared, pairs: Tensor, nodes: Tensor) -> None:

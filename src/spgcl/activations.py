@@ -1,0 +1,113 @@
+"""Batch norm, activation and dropout in few passes over memory on CPU, by plain operations elsewhere."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import batch_norm, leaky_relu
+
+# Dropout decides by this many random bits an entry, which keep a rate to within a hundred-thousandth.
+_BITS = 16
+
+
+def activate(
+    values: Tensor, activation: nn.Module, rate: float = 0.0, generator: torch.Generator | None = None
+) -> Tensor:
+    """Activation, then dropout where there is a generator.
+
+    Args:
+        values: What comes in, of any shape.
+        activation: A ReLU, or a PReLU with one slope.
+        rate: Share of entries set to zero; the others are scaled up.
+        generator: Decides which.
+    """
+    factors = None
+    if generator is not None and rate > 0:
+        factors = dropout_factors(values.shape, rate, generator, values.dtype)
+    if values.device.type != "cpu":
+        active: Tensor = activation(values)
+        return active if factors is None else active * factors
+    slope = activation.weight if isinstance(activation, nn.PReLU) else values.new_zeros(1)
+    result: Tensor = _Activation.apply(values, slope, factors)  # type: ignore[no-untyped-call]
+    return result
+
+
+class _Activation(torch.autograd.Function):
+    """Dropout, then the activation: factors are never negative, so the order changes nothing."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, slope: Tensor, factors: Tensor | None) -> Tensor:
+        values = values if factors is None else values * factors
+        ctx.save_for_backward(values, slope, factors)
+        return leaky_relu(values, float(slope))
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None, None]:
+        values, slope, factors = ctx.saved_tensors
+        to_slope = None
+        if ctx.needs_input_grad[1]:
+            to_slope = torch.dot(gradient.reshape(-1), values.clamp(max=0).reshape(-1)).view_as(slope)
+        back = torch.ops.aten.leaky_relu_backward(gradient, values, float(slope), False)
+        return back if factors is None else back.mul_(factors), to_slope, None
+
+
+def dropout_factors(shape: torch.Size, rate: float, generator: torch.Generator, dtype: torch.dtype) -> Tensor:
+    """Zero with probability `rate`, else the factor that keeps the mean."""
+    if generator.device.type != "cpu":
+        drawn = torch.rand(shape, dtype=dtype, generator=generator, device=generator.device)
+        return drawn.ge_(rate).div_(1 - rate)
+    # A generator on CPU runs on one thread; one word of it decides for four entries.
+    words = torch.empty(-(-shape.numel() * _BITS // 64), dtype=torch.int64)
+    drawn = words.random_(-(2**63), None, generator=generator).view(torch.int16)[: shape.numel()]
+    dropped = round(rate * 2**_BITS) - 2 ** (_BITS - 1)
+    return drawn.to(dtype).ge_(dropped).div_(1 - rate).view(shape)
+
+
+def normalise(values: Tensor, norm: nn.BatchNorm1d, columns: slice, rows: Tensor | None = None) -> Tensor:
+    """Batch norm of some of its columns; where rows are named, only they are given back.
+
+    The statistics come from all rows either way. How many batches were seen is left to the caller to count.
+    """
+    statistics = [None if part is None else part[columns] for part in (norm.running_mean, norm.running_var)]
+    affine = [None if part is None else part[columns] for part in (norm.weight, norm.bias)]
+    if rows is not None and norm.training and values.device.type == "cpu" and len(values) > 1:
+        result: Tensor = _NormalRows.apply(  # type: ignore[no-untyped-call]
+            values, *affine, rows, *statistics, norm.momentum, norm.eps
+        )
+        return result
+    normal = batch_norm(values, *statistics, *affine, norm.training, norm.momentum or 0.0, norm.eps)
+    return normal if rows is None else normal.index_select(0, rows)
+
+
+class _NormalRows(torch.autograd.Function):
+    """Batch norm in training for a few distinct rows, with statistics of all."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        values: Tensor,
+        scale: Tensor | None,
+        shift: Tensor | None,
+        rows: Tensor,
+        running_mean: Tensor,
+        running_variance: Tensor,
+        momentum: float,
+        epsilon: float,
+    ) -> Tensor:
+        mean, variance = torch.batch_norm_update_stats(values, running_mean, running_variance, momentum)
+        inverse = (variance + epsilon).rsqrt_()
+        normal = values.index_select(0, rows).sub_(mean).mul_(inverse)
+        ctx.save_for_backward(values, scale, rows, mean, inverse, normal)
+        return normal if scale is None else torch.addcmul(shift, normal, scale)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        values, scale, rows, mean, inverse, normal = ctx.saved_tensors
+        to_shift, to_scale = gradient.sum(0), (gradient * normal).sum(0)
+        factor = inverse if scale is None else inverse * scale
+        # Through mean and variance every row gets a gradient, which is linear in its own value.
+        slope = factor * inverse * to_scale / -len(values)
+        offset = factor * to_shift / -len(values) - slope * mean
+        back = torch.addcmul(offset, values, slope).index_add_(0, rows, gradient * factor)
+        affine = (None, None) if scale is None else (to_scale, to_shift)
+        return back, *affine, None, None, None, None, None
