@@ -1,8 +1,11 @@
-"""The tables of docs/speed.md, from results/speed.jsonl, memory.jsonl and scale.jsonl."""
+"""The tables of docs/speed.md, from results/speed.jsonl, memory.jsonl, scale.jsonl and paired.jsonl."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import fmean, stdev
 from typing import Any
+
+from scipy.stats import t as student
 
 from spgcl.bench.phases import PHASES
 from spgcl.bench.speed import OURS
@@ -194,5 +197,42 @@ def scale_section(records: Sequence[Record], table: Table, nothing: str) -> str:
     return "\n\n".join(parts) or nothing
 
 
+def paired_section(records: Sequence[Record], table: Table, nothing: str) -> str:
+    """Test scores of fast training less those of plain training under the same seeds, by graph."""
+    scores: dict[str, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+    for record in records:
+        scores[record["dataset"]][record["variant"]][record["seed"]] = record["test"]
+    rows = []
+    for dataset, by_variant in scores.items():
+        plain = by_variant["plain"]
+        for variant in ("fast", "pool"):
+            found = by_variant[variant]
+            pairs = [(plain[seed], found[seed]) for seed in sorted(plain.keys() & found.keys())]
+            if len(pairs) > 1:
+                before, after = (fmean(side) for side in zip(*pairs, strict=True))
+                less, more = _interval([fast - slow for slow, fast in pairs])
+                cells = [
+                    f"{before:.2f}",
+                    f"{after:.2f}",
+                    f"{after - before:+.2f}",
+                    f"{less:+.2f} to {more:+.2f}",
+                ]
+                rows.append([dataset, variant, str(len(pairs)), *cells])
+    columns = ["graph", "variant", "seeds", "plain", "variant's", "difference", "95% interval"]
+    return table(columns, rows, text_columns=2) if rows else nothing
+
+
+def _interval(differences: Sequence[float]) -> tuple[float, float]:
+    """Student's interval of the mean."""
+    middle, count = fmean(differences), len(differences)
+    half = student.ppf(0.975, count - 1) * stdev(differences) / count**0.5
+    return middle - half, middle + half
+
+
 # By the name of the block in docs/speed.md, which is that of the results file.
-SECTIONS = {"speed": speed_section, "memory": memory_section, "scale": scale_section}
+SECTIONS = {
+    "speed": speed_section,
+    "memory": memory_section,
+    "scale": scale_section,
+    "paired": paired_section,
+}

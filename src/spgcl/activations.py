@@ -68,15 +68,20 @@ def normalise(values: Tensor, norm: nn.BatchNorm1d, columns: slice, rows: Tensor
 
     The statistics come from all rows either way. How many batches were seen is left to the caller to count.
     """
-    statistics = [None if part is None else part[columns] for part in (norm.running_mean, norm.running_var)]
-    affine = [None if part is None else part[columns] for part in (norm.weight, norm.bias)]
+    mean, variance = _part(norm.running_mean, columns), _part(norm.running_var, columns)
+    scale, shift = _part(norm.weight, columns), _part(norm.bias, columns)
+    momentum = norm.momentum or 0.0
     if rows is not None and norm.training and values.device.type == "cpu" and len(values) > 1:
         result: Tensor = _NormalRows.apply(  # type: ignore[no-untyped-call]
-            values, *affine, rows, *statistics, norm.momentum, norm.eps
+            values, scale, shift, rows, mean, variance, momentum, norm.eps
         )
         return result
-    normal = batch_norm(values, *statistics, *affine, norm.training, norm.momentum or 0.0, norm.eps)
+    normal = batch_norm(values, mean, variance, scale, shift, norm.training, momentum, norm.eps)
     return normal if rows is None else normal.index_select(0, rows)
+
+
+def _part(values: Tensor | None, columns: slice) -> Tensor | None:
+    return None if values is None else values[columns]
 
 
 class _NormalRows(torch.autograd.Function):
@@ -98,7 +103,7 @@ class _NormalRows(torch.autograd.Function):
         inverse = (variance + epsilon).rsqrt_()
         normal = values.index_select(0, rows).sub_(mean).mul_(inverse)
         ctx.save_for_backward(values, scale, rows, mean, inverse, normal)
-        return normal if scale is None else torch.addcmul(shift, normal, scale)
+        return normal if scale is None or shift is None else torch.addcmul(shift, normal, scale)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:

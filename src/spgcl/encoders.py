@@ -165,7 +165,7 @@ class Encoder(nn.Module):
             hidden = hidden.select(inputs) if isinstance(hidden, SparseMatrix) else hidden[inputs]
         if self.training:
             for norm in self.norms:
-                norm.num_batches_tracked.add_(1)  # type: ignore[operator, union-attr]
+                norm.num_batches_tracked.add_(1)  # type: ignore[operator]
         kept = [None] * (len(blocks) - 1) + [rows if every_row else None]
         if self.kind not in MESSAGE_PASSING:
             return self._convolved(hidden, blocks, kept, generator)
@@ -191,7 +191,8 @@ class Encoder(nn.Module):
             assert isinstance(layer, Convolution)
             width = layer.weight.shape[1] if place else self._slice_width(hidden)
             parts: list[Tensor] = []
-            for weight, bias in zip(layer.weight.split(width, dim=1), layer.bias.split(width), strict=True):
+            weights, biases = torch.split(layer.weight, width, dim=1), torch.split(layer.bias, width)
+            for weight, bias in zip(weights, biases, strict=True):
                 values = convolve(hidden, own, weight, bias)
                 columns = slice(len(parts) * width, (len(parts) + 1) * width)
                 values = self._activated(values, place, kept[place], generator, columns)

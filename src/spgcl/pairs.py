@@ -184,7 +184,7 @@ class _InnerProducts(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Tensor:
-        (rows,) = ctx.saved_tensors
+        rows: Tensor = ctx.saved_tensors[0]
         return (gradient + gradient.T) @ rows
 
 

@@ -84,9 +84,8 @@ class SparseMatrix:
             return self
         if self.columns.device.type == "cpu":
             # Counting the entries of every column takes a third of the time of sorting them.
-            found = self._as_scipy.tocsc()
-            parts = (torch.from_numpy(part) for part in (found.indptr, found.indices, found.data))
-            return SparseMatrix(*parts, self.num_rows, lasting=self.lasting)
+            parts = _tensors_of(self._as_scipy.tocsc())
+            return SparseMatrix(*parts, num_columns=self.num_rows, lasting=self.lasting)
         columns, order = torch.sort(self.columns, stable=True)
         bounds = torch.arange(self.num_columns + 1, dtype=columns.dtype, device=columns.device)
         pointers = torch.searchsorted(columns, bounds).to(self.rows.dtype)
@@ -96,9 +95,7 @@ class SparseMatrix:
     def select(self, chosen: Tensor) -> "SparseMatrix":
         """The chosen rows, in the order given; repeats are allowed."""
         if self.columns.device.type == "cpu":
-            found = self._as_scipy[chosen.numpy()]
-            parts = (torch.from_numpy(part) for part in (found.indptr, found.indices, found.data))
-            return SparseMatrix(*parts, self.num_columns)
+            return SparseMatrix(*_tensors_of(self._as_scipy[chosen.numpy()]), num_columns=self.num_columns)
         starts = self.rows[chosen]
         counts = self.rows[chosen + 1] - starts
         pointers = torch.zeros(len(chosen) + 1, dtype=self.rows.dtype, device=self.rows.device)
@@ -166,6 +163,11 @@ class SparseMatrix:
             return torch.sparse_csr_tensor(
                 self.rows, self.columns, values, size=(self.num_rows, self.num_columns)
             )
+
+
+def _tensors_of(matrix: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """Pointers, indices and values of a compressed SciPy matrix, not copied."""
+    return torch.from_numpy(matrix.indptr), torch.from_numpy(matrix.indices), torch.from_numpy(matrix.data)
 
 
 class _Product(torch.autograd.Function):

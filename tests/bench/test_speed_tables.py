@@ -136,3 +136,17 @@ def test_growth_ends_with_the_largest_over_the_smallest(tables, tmp_path):
 
     assert "| 1,000 | 5,000 | 0.5 | 0.01 | 0.25 | 100 |" in text
     assert "| largest over smallest | x 100 | x 90.00 | x 1.25 | - | - |" in text
+
+
+def test_paired_differences_come_with_students_interval(tables, tmp_path):
+    scores = {"plain": [70.0, 71.0, 72.0], "fast": [70.5, 71.0, 73.0, 99.0]}
+    records = [
+        {"dataset": "cora", "variant": variant, "seed": seed, "test": score}
+        for variant, found in scores.items()
+        for seed, score in enumerate(found)
+    ]
+
+    # Differences 0.5, 0 and 1: mean 0.5, deviation 0.5, and 4.303 deviations of the mean on either side.
+    assert "| cora | fast | 3 | 71.00 | 71.50 | +0.50 | -0.74 to +1.74 |" in page(
+        tables, tmp_path, paired=records
+    )

@@ -48,11 +48,13 @@ class Stack:
         return hot * self.residual_scale()[:, :, None]
 
 
-def stacks(vectors: Tensor, labels: Tensor, splits: "Splits") -> Iterator[Stack]:
-    """All splits in as few stacks as fit into about 1 GiB each."""
+def stacks(
+    vectors: Tensor, labels: Tensor, splits: "Splits", *, most_bytes: int = _GROUP_BYTES
+) -> Iterator[Stack]:
+    """All splits in as few stacks as fit into `most_bytes` each, by default 1 GiB; one split at least."""
     num_train, num_validation = splits.train.sum(axis=1).max(), splits.validation.sum(axis=1).max()
     size = (num_train + num_validation) * vectors.shape[1] * vectors.element_size()
-    count = max(1, _GROUP_BYTES // int(size))
+    count = max(1, most_bytes // int(size))
     for start in range(0, len(splits), count):
         chosen = range(start, min(start + count, len(splits)))
         rows = vectors.new_zeros(len(chosen), num_train + num_validation, vectors.shape[1])
