@@ -63,7 +63,7 @@ def test_phases_steps_and_floor_stand_beside_each_other(tables, tmp_path):
     assert f"| cora | - | {' | '.join(f'{number} (3.0x)' for number in numbers)} |" in text
     assert "| graph | set | spgcl | reference | grace | floor, float32 | spgcl / floor, float32 |" in text
     assert "| cora | - | 2.00 | 6.00 | 8.00 | 1.00 | 2.0 |" in text
-    assert text.count(tables.NO_RESULTS) == 2
+    assert text.count(tables.NO_RESULTS) == 3
 
 
 def test_the_latest_record_of_a_setting_counts_and_machines_are_apart(tables, tmp_path):
