@@ -222,4 +222,5 @@ def test_methods_never_see_labels():
         "weights",
         "directed",
         "notes",
+        "feature_names",
     }

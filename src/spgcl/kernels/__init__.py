@@ -47,23 +47,23 @@ Argument = Tensor | int | float
 
 def available() -> bool:
     """Whether this PyTorch can compile kernels for the accelerator that is here."""
-    if not torch.cuda.is_available() or torch.version.hip is not None:
-        return False
-    try:
-        _kernels()
-    except (ImportError, AttributeError, RuntimeError):
-        return False
-    return True
+    return torch.cuda.is_available() and torch.version.hip is None and bool(_kernels())
 
 
 @cache
 def _kernels() -> dict[str, Any]:
-    # One compilation for all of them: PyTorch's own wrapper would make one a kernel.
-    from torch.cuda._utils import _cuda_load_module, _nvrtc_compile
+    """All kernels by name, compiled together: PyTorch's own wrapper would compile the file once a kernel.
 
+    Empty where this PyTorch has no such compiler: it is not part of its public interface.
+    """
     source = (Path(__file__).parent / "step.cu").read_text(encoding="utf-8")
-    compiled, _ = _nvrtc_compile(source, NAMES[0])
-    loaded = _cuda_load_module(compiled, list(NAMES))
+    try:
+        from torch.cuda._utils import _cuda_load_module, _nvrtc_compile
+
+        compiled, _ = _nvrtc_compile(source, NAMES[0])
+        loaded = _cuda_load_module(compiled, list(NAMES))
+    except (ImportError, AttributeError, TypeError, RuntimeError, OSError):
+        return {}
     return dict(loaded) if isinstance(loaded, dict) else {name: getattr(loaded, name) for name in NAMES}
 
 

@@ -1,0 +1,54 @@
+"""Precision and determinism: what may be asked for, that it is undone, and that a run remembers it."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+import spgcl
+from spgcl.cli import run
+from spgcl.errors import InputError
+from spgcl.stepping import arithmetic
+
+TINY = ["--set", "hidden=8", "--steps", "2"]
+
+
+def test_an_unknown_precision_names_the_known_ones() -> None:
+    with (
+        pytest.raises(InputError, match=r"unknown precision 'half'.*auto, float32, tf32"),
+        arithmetic(torch.device("cpu"), "half"),
+    ):
+        pass
+    with pytest.raises(InputError, match="precision"):
+        spgcl.Embedder(steps=1, hidden=8, precision="half").fit(spgcl.load("csbm-homophilic"))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
+def test_what_was_set_is_undone() -> None:
+    before = torch.get_float32_matmul_precision()
+    with arithmetic(torch.device("cuda"), "tf32", deterministic=True):
+        assert torch.get_float32_matmul_precision() == "high"
+        assert torch.are_deterministic_algorithms_enabled()
+    assert torch.get_float32_matmul_precision() == before
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+def test_the_cpu_has_no_choice_and_gives_the_same() -> None:
+    graph = spgcl.load("csbm-homophilic")
+    settings = {"steps": 2, "hidden": 8, "device": "cpu"}
+    plain = spgcl.Embedder(**settings).fit_transform(graph)
+    asked = spgcl.Embedder(precision="tf32", deterministic=True, **settings).fit_transform(graph)
+    assert plain.tobytes() == asked.tobytes()
+
+
+def test_a_run_records_its_precision_and_is_continued_with_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = str(tmp_path / "run")
+    assert run(["fit", "csbm-homophilic", "--out", place, *TINY, "--precision", "float32"]) == 0
+    record = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))
+    assert (record["precision"], record["deterministic"]) == ("float32", False)
+    capsys.readouterr()
+    assert run(["fit", "csbm-homophilic", "--out", place, *TINY, "--resume"]) == 2
+    assert "was run with precision 'float32', now it is 'auto'" in capsys.readouterr().err
