@@ -62,7 +62,7 @@ def _kernels() -> dict[str, Any]:
 
         compiled, _ = _nvrtc_compile(source, NAMES[0])
         loaded = _cuda_load_module(compiled, list(NAMES))
-    except (ImportError, AttributeError, TypeError, RuntimeError, OSError):
+    except (ImportError, AttributeError, TypeError, ValueError, RuntimeError, OSError):
         return {}
     return dict(loaded) if isinstance(loaded, dict) else {name: getattr(loaded, name) for name in NAMES}
 

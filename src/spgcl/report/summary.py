@@ -28,15 +28,15 @@ def headline(run: Run, evaluation: dict[str, Any] | None) -> dict[str, str]:
     """Graph, method, time, memory and score, each in a few words."""
     graph = run.graph
     kind = "directed edges" if graph.get("directed") else "edges"
-    pairs = {
+    return {
         "Graph": f"{run.dataset}: {graph['num_nodes']:,} nodes, {graph['num_edges']:,} {kind}, "
         f"{graph['num_features']:,} features",
         "Method": run.method + (f", preset {run.preset}" if run.preset else ""),
+        "Score": score_text(evaluation) or "not evaluated",
         "Training": _training(run),
         "Time": " + ".join(f"{seconds:.2f} s {phase}" for phase, seconds in run.seconds.items()) or "-",
         "Memory": f"{run.peak_memory_mib:,.0f} MiB at most",
     }
-    return {**pairs, "Score": score_text(evaluation) or "not evaluated"}
 
 
 def score_text(evaluation: dict[str, Any] | None) -> str:
