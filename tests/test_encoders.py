@@ -152,6 +152,61 @@ def test_chosen_rows_are_those_of_the_whole_graph(kind, layers, sparse_features,
     torch.testing.assert_close(encoder.embed(tensors), whole.detach())
 
 
+def naive_layers(encoder, tensors, rows):
+    """Layers over all nodes as dense products, batch norm in training written out."""
+    adjacency = torch.eye(NUM_NODES, dtype=torch.float64)
+    if encoder.kind == "gcn":
+        adjacency = tensors.adjacency.dense().double()
+    hidden = dense_features(tensors)
+    for place, layer in enumerate(encoder.convolutions):
+        hidden = adjacency @ hidden @ layer.weight + layer.bias
+        if len(encoder.norms):
+            norm, variance = encoder.norms[place], hidden.var(dim=0, correction=0)
+            hidden = (hidden - hidden.mean(dim=0)) / (variance + norm.eps).sqrt()
+            hidden = hidden if norm.weight is None else hidden * norm.weight + norm.bias
+        hidden = encoder.activation(hidden)
+    return hidden if rows is None else hidden[rows]
+
+
+@pytest.mark.parametrize("rows", [None, [30, 2, 5, ISOLATED]], ids=["all-rows", "some-rows"])
+@pytest.mark.parametrize("batch_norm", ["none", "plain", "affine"])
+@pytest.mark.parametrize("sparse_features", [False, True])
+@pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["gcn", "mlp"])
+def test_slices_of_columns_give_the_numbers_and_gradients_of_whole_layers(
+    kind, layers, sparse_features, batch_norm, rows, monkeypatch
+):
+    monkeypatch.setattr(encoders, "CACHED_FLOATS", 1)
+    monkeypatch.setattr(encoders, "DENSE_COLUMNS", 32)
+    tensors = in_double(make_graph(sparse_features=sparse_features))
+    # Three slices, the last one narrower.
+    encoder = make_encoder(kind, layers=layers, batch_norm=batch_norm, hidden=80).train()
+    chosen = None if rows is None else torch.tensor(rows)
+    outcome = encoder(tensors, chosen, None, every_row=rows is not None)
+    expected = naive_layers(encoder, tensors, rows)
+    torch.testing.assert_close(outcome, expected, rtol=1e-5, atol=1e-6)
+    weights = torch.randn(expected.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
+    parameters = dict(encoder.named_parameters())
+    found, wanted = (
+        torch.autograd.grad((result * weights).sum(), list(parameters.values()))
+        for result in (outcome, expected)
+    )
+    for name, one, other in zip(parameters, found, wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5, msg=name)
+    assert [int(norm.num_batches_tracked) for norm in encoder.norms] == [1] * len(encoder.norms)
+
+
+@pytest.mark.parametrize("sparse_features", [False, True])
+def test_dropout_differs_from_slice_to_slice(sparse_features, monkeypatch):
+    monkeypatch.setattr(encoders, "CACHED_FLOATS", 1)
+    monkeypatch.setattr(encoders, "DENSE_COLUMNS", 32)
+    tensors = in_double(make_graph(sparse_features=sparse_features))
+    encoder = make_encoder(layers=1, hidden=64, dropout=0.5).train()
+    dropped = encoder(tensors, None, torch.Generator().manual_seed(0)) == 0
+    assert 0.4 < float(dropped.double().mean()) < 0.6
+    assert not torch.equal(dropped[:, :32], dropped[:, 32:])
+
+
 @pytest.mark.parametrize("kind", ["gat", "gin", "sage"])
 def test_embedding_block_by_block_gives_the_same(kind, monkeypatch):
     tensors = in_double(make_graph())

@@ -8,6 +8,7 @@ from spgcl.graph import Graph
 from spgcl.pairs import (
     cover_ratio,
     cut_at_random,
+    inner_products,
     neighbourhood_lists,
     neighbourhood_union,
     overlap_ratio,
@@ -184,3 +185,13 @@ def test_cover_and_overlap_follow_their_definitions():
 
 def test_no_pairs_overlap_with_nothing():
     assert overlap_ratio(torch.empty(0, dtype=torch.int64), torch.tensor([1])) == 0
+
+
+def test_inner_products_and_their_gradients_are_those_of_the_plain_product():
+    rows = torch.randn(6, 4, dtype=torch.float64, generator=seeded(), requires_grad=True)
+    torch.testing.assert_close(inner_products(rows), rows @ rows.T)
+    # Not symmetric, as gradients of drawn pairs are not.
+    weights = torch.randn(6, 6, dtype=torch.float64, generator=seeded(1))
+    (found,) = torch.autograd.grad((inner_products(rows) * weights).sum(), rows)
+    (wanted,) = torch.autograd.grad(((rows @ rows.T) * weights).sum(), rows)
+    torch.testing.assert_close(found, wanted)

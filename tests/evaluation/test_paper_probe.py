@@ -77,7 +77,7 @@ def test_several_splits_get_one_start_each(task, uneven_splits):
 
 def test_splits_in_separate_stacks_score_the_same(task, uneven_splits, monkeypatch):
     together = probe(*task, uneven_splits, epochs=30, learning_rate=1e-2)
-    monkeypatch.setattr("spgcl.evaluation.stacking._GROUP_BYTES", 1)
+    monkeypatch.setattr("spgcl.evaluation.linear_probe._CACHED_BYTES", 1)
     apart = probe(*task, uneven_splits, epochs=30, learning_rate=1e-2)
     assert [score.test for score in apart.splits] == pytest.approx([score.test for score in together.splits])
 

@@ -97,6 +97,8 @@ def _told(run: Run) -> dict[str, str]:
         "seed": str(run.seed),
         "device": run.device,
         "threads": str(run.threads),
+        "precision": run.precision,
+        "deterministic": str(run.deterministic),
         "held-out edges": f"{run.hold_out_edges:g}",
     }
     return {**decided, **{name: str(value) for name, value in run.settings.items()}, **versions}

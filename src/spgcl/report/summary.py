@@ -112,6 +112,10 @@ def repeating_command(folder: Path, run: Run) -> str:
     if every := _observed_every(run):
         words += ["--observe", str(every)]
     words += ["--device", run.device.split(":")[0], "--threads", str(run.threads)]
+    if run.precision != "auto":
+        words += ["--precision", run.precision]
+    if run.deterministic:
+        words.append("--deterministic")
     return shlex.join([*words, "--out", f"{folder.absolute()}-again"])
 
 

@@ -106,9 +106,8 @@ const CHARTS = {
       name.scope = "row";
       row.append(name);
       for (const value of values) {
-        const cell = element("td", "", percent(value));
-        cell.style.background = `rgba(var(--shade), ${(0.04 + 0.76 * value).toFixed(3)})`;
-        if (value > 0.6) cell.style.color = "var(--ground)";
+        const cell = element("td", value > 0.83 ? "strong" : value > 0.6 ? "middle" : "", percent(value));
+        cell.style.background = `rgba(var(--shade), ${(0.04 + 0.86 * value).toFixed(3)})`;
         row.append(cell);
       }
     });
