@@ -15,6 +15,7 @@ PUBLISHED_EVERYWHERE = {
     "layers": 2,
     "activation": "prelu",
     "batch_norm_rows": "all",
+    "fan_out": 0,
     "head_input": "relu",
     "pool": "lists",
     "anchors": "pool",
