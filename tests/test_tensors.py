@@ -3,6 +3,7 @@ import pytest
 import torch
 from scipy import sparse
 
+from spgcl import tensors
 from spgcl.graph import Graph
 from spgcl.tensors import DENSE_FROM, GraphTensors, SparseMatrix, distinct, divided_by_row_sums
 
@@ -89,6 +90,24 @@ def test_gradients_of_a_symmetric_product_match_finite_differences():
     matrix = SparseMatrix.of(sparse.csr_array(dense), CPU, symmetric=True)
     other = torch.randn(3, 2, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda factor: matrix @ factor, (other,))
+
+
+@pytest.mark.parametrize("rows_a_part", [1, 2, 3, 7])
+def test_gradients_added_up_from_parts_of_the_rows_are_the_same(rows_a_part, monkeypatch):
+    monkeypatch.setattr(tensors, "LEAST_ENTRIES", 0)
+    monkeypatch.setattr(tensors, "ROWS_A_PART", rows_a_part)
+    matrix, dense = random_matrix()
+    assert len(matrix._transposed_parts) == -(-7 // rows_a_part)
+    other = torch.randn(5, 3, dtype=torch.float64, requires_grad=True)
+    weights = torch.randn(7, 3, dtype=torch.float64)
+    (found,) = torch.autograd.grad(((matrix @ other) * weights).sum(), other)
+    torch.testing.assert_close(found, dense.T @ weights)
+
+
+def test_thin_parts_of_the_rows_are_left_together(monkeypatch):
+    monkeypatch.setattr(tensors, "ROWS_A_PART", 2)
+    matrix, _ = random_matrix()
+    assert matrix._transposed_parts == [matrix.transposed]
 
 
 # Few node numbers among many are sorted, many are marked in a mask: both give the same answer.

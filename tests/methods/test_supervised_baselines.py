@@ -9,6 +9,7 @@ import pytest
 import torch
 from scipy import sparse
 
+from spgcl.activations import dropout_factors
 from spgcl.datasets import Dataset, Splits, load, random_splits
 from spgcl.errors import InputError
 from spgcl.evaluation import score_predictions
@@ -144,7 +145,7 @@ def test_dropout_takes_inputs_of_both_layers_in_training_only(name, sparse_featu
     dropped = values * (torch.rand(values.shape, generator=generator) >= 0.4) / 0.6
     inputs = dense(replace(features, values=dropped) if sparse_features else dropped)
     adjacency = prepared.graph.adjacency.dense() if name == "gcn" else torch.eye(80)
-    kept = (torch.rand(80, 2, 5, generator=generator) >= 0.4) / 0.6
+    kept = dropout_factors(torch.Size([80, 2, 5]), 0.4, generator, torch.float32)
     expected = 0.0
     for model in range(2):
         first, first_bias, second, second_bias = weights_of(method, model)
