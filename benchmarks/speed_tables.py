@@ -65,10 +65,13 @@ def given_of(record: Record) -> str:
 def speed_section(records: Sequence[Record], table: Table, nothing: str) -> str:
     """For every machine: phases beside the reference, a step beside its floor, end to end."""
     parts = []
-    for machine, latest in by_machine(records).items():
+    # A record with the reference counts before a later one without: it says more.
+    ordered = sorted(records, key=lambda record: "reference" in record["subjects"])
+    whole_runs = by_machine(record for record in records if "end_to_end" in record)
+    for machine, latest in by_machine(ordered).items():
         parts.append(f"### {machine}\n\n{_about(latest)}\n\n{phase_table(latest, table)}")
         parts.append(f"One step, milliseconds:\n\n{step_table(latest, table)}")
-        whole = [record for record in latest if "end_to_end" in record]
+        whole = whole_runs.get(machine)
         if whole:
             parts.append(f"From end to end, after import:\n\n{end_to_end_table(whole, table)}")
     return "\n\n".join(parts) or nothing
