@@ -82,6 +82,15 @@ def test_splits_in_separate_stacks_score_the_same(task, uneven_splits, monkeypat
     assert [score.test for score in apart.splits] == pytest.approx([score.test for score in together.splits])
 
 
+def test_progress_rises_to_the_end_over_all_stacks(task, uneven_splits, monkeypatch):
+    monkeypatch.setattr("spgcl.evaluation.linear_probe._CACHED_BYTES", 1)
+    told: list[float] = []
+    probe(*task, uneven_splits, epochs=60, progress=told.append)
+    assert told == sorted(told)
+    assert (told[0], told[-1]) == (0, 1)
+    assert len(told) == 4 * len(uneven_splits)
+
+
 def test_the_seed_decides(task, uneven_splits):
     first, second = (probe(*task, uneven_splits, epochs=5, seed=seed) for seed in (1, 1))
     assert first == second

@@ -1,5 +1,8 @@
 """`spgcl eval`: linear probe, k-NN, clustering and link prediction; supervised runs by their predictions."""
 
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -38,7 +41,7 @@ def evaluate(
         torch.set_num_threads(threads)
     folders = run_folders(run)
     loaded = _labelled(folders[0], labels)
-    records = [evaluate_one(folder, loaded, protocol, device) for folder in folders]
+    records = [evaluate_one(folder, loaded, protocol, device, quiet=json) for folder in folders]
     record = records[0]
     if len(records) > 1:
         record = _over_retrainings(records)
@@ -102,7 +105,9 @@ def is_as_fitted(graph: "Graph", run: "Run") -> bool:
     return bool(trained_on.digest == run.graph["digest"])
 
 
-def evaluate_one(folder: Path, loaded: "Loaded", protocol: str, device: str) -> dict[str, Any]:
+def evaluate_one(
+    folder: Path, loaded: "Loaded", protocol: str, device: str, *, quiet: bool = True
+) -> dict[str, Any]:
     """Score one run, write its `eval.json` and return what it holds."""
     import numpy as np
 
@@ -118,7 +123,7 @@ def evaluate_one(folder: Path, loaded: "Loaded", protocol: str, device: str) -> 
     if loaded.labels is not None and find(run.method).supervised:
         record |= _by_predictions(folder, run, embeddings, loaded)
     elif loaded.labels is not None:
-        record |= _with_labels(embeddings, loaded, protocol, device)
+        record |= _with_labels(embeddings, loaded, protocol, device, str(folder), quiet=quiet)
     held_out = load_held_out(folder)
     if held_out is not None:
         record["link_prediction"] = link_scores(embeddings, *held_out)
@@ -127,22 +132,53 @@ def evaluate_one(folder: Path, loaded: "Loaded", protocol: str, device: str) -> 
 
 
 def _with_labels(
-    embeddings: "NDArray[np.float32]", loaded: "Loaded", protocol: str, device: str
+    embeddings: "NDArray[np.float32]",
+    loaded: "Loaded",
+    protocol: str,
+    device: str,
+    title: str,
+    *,
+    quiet: bool,
 ) -> dict[str, Any]:
     from spgcl.estimator import choose_device
     from spgcl.evaluation import cluster, knn, probe, tuned_probe
 
     assert loaded.labels is not None
     assert loaded.splits is not None
-    score = probe if protocol == "paper" else tuned_probe
     where = str(choose_device(device))
+    task = (embeddings, loaded.labels, loaded.splits)
+    if protocol == "paper":
+        with _progress(title, quiet=quiet) as progress:
+            scores = probe(*task, metric=loaded.metric, device=where, progress=progress)
+    else:
+        scores = tuned_probe(*task, metric=loaded.metric, device=where)
     return {
-        **score(embeddings, loaded.labels, loaded.splits, metric=loaded.metric, device=where).as_record(),
+        **scores.as_record(),
         "protocol": protocol,
         "split_source": loaded.splits.source,
         "knn": knn(embeddings, loaded.labels, loaded.splits, metric=loaded.metric).as_record(),
         "clustering": cluster(embeddings, loaded.labels),
     }
+
+
+@contextmanager
+def _progress(title: str, *, quiet: bool) -> Iterator[Callable[[float], None] | None]:
+    """One calm line on a terminal: the share of the probe that is done, and the time left."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(f"probe of {title}", total=1.0)
+        yield lambda share: bar.update(task, completed=share)
 
 
 def _by_predictions(

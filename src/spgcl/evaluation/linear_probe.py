@@ -1,5 +1,6 @@
 """The paper's linear probe: all splits and random starts trained at once."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _SEED = 0
 _EPOCHS = 1000
 _LEARNING_RATE = 5e-4
+_EPOCHS_A_WORD = 20
 # Rows are read twice an epoch: on CPU, splits are trained together only while their rows stay in its cache.
 _CACHED_BYTES = 2**25
 
@@ -35,6 +37,7 @@ def probe(
     epochs: int = _EPOCHS,
     learning_rate: float = _LEARNING_RATE,
     device: str | torch.device = "cpu",
+    progress: Callable[[float], None] | None = None,
 ) -> Scores:
     """Score embeddings by the paper's protocol.
 
@@ -51,6 +54,7 @@ def probe(
         epochs: Steps of the optimiser.
         learning_rate: Of Adam.
         device: Where to compute.
+        progress: Told now and then what share is done.
     """
     checked, values, num_classes = checked_task(embeddings, labels, splits, metric)
     starts = starts if starts is not None else default_starts(splits)
@@ -64,7 +68,8 @@ def probe(
     for stack in stacks(vectors, targets, splits, **limit):
         group = slice(stack.splits.start, stack.splits.stop)
         best = _Best(weights[group].to(device), biases[group].to(device))
-        _train(stack, best, metric, epochs, learning_rate)
+        say = _share_of(stack, len(splits), epochs, progress)
+        _train(stack, best, metric, epochs, learning_rate, say)
         records += best.scores(stack, vectors, targets, splits, metric)
     return Scores.of(records, metric=metric, protocol="paper")
 
@@ -141,8 +146,27 @@ class _Best:
         return records
 
 
+def _share_of(
+    stack: Stack, num_splits: int, epochs: int, progress: Callable[[float], None] | None
+) -> Callable[[int], None]:
+    """From an epoch of one stack to the share of all of them that is done."""
+
+    def say(epoch: int) -> None:
+        if progress and epoch % _EPOCHS_A_WORD == 0:
+            progress((stack.splits.start + len(stack.splits) * epoch / epochs) / num_splits)
+
+    return say
+
+
 @torch.no_grad()
-def _train(stack: Stack, best: _Best, metric: str, epochs: int, learning_rate: float) -> None:
+def _train(
+    stack: Stack,
+    best: _Best,
+    metric: str,
+    epochs: int,
+    learning_rate: float,
+    say: Callable[[int], None] | None = None,
+) -> None:
     num_splits, starts, num_classes, width = best.weights.shape
     # The starts of a split share its rows, so they are columns of one product.
     weights = best.weights.reshape(num_splits, -1, width).clone()
@@ -153,6 +177,8 @@ def _train(stack: Stack, best: _Best, metric: str, epochs: int, learning_rate: f
     train_rows = stack.rows[:, : stack.num_train]
     scale, targets = stack.residual_scale()[..., None, None], stack.targets(num_classes)[:, :, None]
     for epoch in range(epochs + 1):
+        if say:
+            say(epoch)
         # One product serves this epoch's step and the score of the weights the last step gave.
         logits = torch.baddbmm(biases, stack.rows, weights.transpose(1, 2))
         logits = logits.view(num_splits, -1, starts, num_classes)
