@@ -20,27 +20,11 @@ import speed_tables
 
 from spgcl.datasets.entries import entries
 from spgcl.methods import resolved_settings
+from spgcl.report.paper import paper_figure
 
 ROOT = Path(__file__).parents[1]
 NO_RESULTS = "No results yet."
 
-# Tables 1 and 2 of the paper, row SP-GCL.
-PAPER = {
-    "cora": 83.16,
-    "citeseer": 71.96,
-    "pubmed": 79.16,
-    "wikics": 79.01,
-    "amazon-computers": 89.68,
-    "amazon-photo": 92.49,
-    "coauthor-cs": 91.92,
-    "coauthor-physics": 95.12,
-    "chameleon": 65.28,
-    "squirrel": 52.10,
-    "actor": 28.94,
-    "twitch-de": 73.51,
-    "twitch-gamers": 62.04,
-    "genius": 90.06,
-}
 # The authors' code, run again on one NVIDIA H200 on the same graphs and splits; CiteSeer without its isolated
 # nodes, which that code drops.
 AUTHORS_CODE = {"cora": 81.97, "citeseer": 68.51, "pubmed": 79.63, "chameleon": 67.11, "squirrel": 51.98}
@@ -104,7 +88,7 @@ def summary_table(records: Sequence[Record], method: str) -> str:
     rows = [
         [
             name,
-            *_quoted(name),
+            *_quoted("spgcl", name),
             *[score(graphs[name], "paper") if name in graphs else "-" for graphs in groups.values()],
         ]
         for name in datasets
@@ -135,7 +119,7 @@ def full_tables(records: Sequence[Record]) -> str:
                     name,
                     _metric(name),
                     trainings[0]["processor"],
-                    *_quoted(name),
+                    *_quoted(method, name),
                     *[score(trainings, protocol) for protocol in trainings[0]["scores"]],
                     str(len(trainings)),
                     _seconds(trainings),
@@ -160,8 +144,12 @@ def _title(preset: str | None, given: str) -> str:
     return (f"preset `{preset}`" if preset else "defaults") + (f", {given}" if given else "")
 
 
-def _quoted(name: str) -> list[str]:
-    return [f"{figures[name]:.2f}" if name in figures else "-" for figures in (PAPER, AUTHORS_CODE)]
+def _quoted(method: str, name: str) -> list[str]:
+    """The paper's figure for a method, and what the authors' code, which has SP-GCL alone, scored again."""
+    paper = paper_figure(method, name)
+    authors = AUTHORS_CODE.get(name) if method == "spgcl" else None
+    figures = [paper.mean if paper else None, authors]
+    return ["-" if figure is None else f"{figure:.2f}" for figure in figures]
 
 
 def _metric(name: str) -> str:
@@ -289,8 +277,8 @@ Written by `python benchmarks/tables.py` from [results/](../results/README.md); 
 
 Test scores in percent, all nodes kept. A score is the mean over the data set's splits (over probe starts
 where there is one split) and over full retrainings; ± is the population standard deviation over the
-retrainings. "paper" is the paper's figure (its tables 1 and 2, row SP-GCL). "authors' code" is that code run
-again on the same graphs and splits, on one NVIDIA H200; it drops isolated nodes, which changes CiteSeer's
+retrainings. "paper" is the paper's figure for the method (its tables 1 and 2). "authors' code" is that code,
+run again on the same graphs and splits, on one NVIDIA H200; it drops isolated nodes, which changes CiteSeer's
 test set. "paper's probe" and "tuned probe" are the two protocols of `spgcl eval`. Supervised methods are
 scored by their own predictions; a retraining of theirs is one model a split, or ten where there is one split.
 Time and memory are those of training and embedding, without the probes: mean seconds where a training had the

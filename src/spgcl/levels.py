@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from spgcl import kernels
+from spgcl.activations import activate
 from spgcl.tensors import SparseMatrix
 
 
@@ -43,7 +44,7 @@ class Level:
         """A row for every distinct node of a list, ascending; and the row of every node of the list."""
         device, length = nodes.device, min(len(nodes), num_nodes)
         present = torch.zeros(num_nodes, dtype=torch.bool, device=device).scatter_(0, nodes, True)
-        if kernels.available() and present.is_cuda:
+        if kernels.serve(present):
             level = cls(*kernels.place(present, length))
             return level, level.places[nodes].long()
         ranks = present.cumsum(0) - 1
@@ -58,7 +59,7 @@ class Level:
 
     def read(self, adjacency: SparseMatrix) -> "Level":
         """What a propagation to this level reads, as rows among those of all nodes."""
-        if kernels.available() and self.nodes.is_cuda:
+        if kernels.serve(self.nodes):
             mask = kernels.mark(adjacency.pieces, adjacency.columns, self.places, adjacency.num_columns)
         else:
             present = (self.places >= 0).to(adjacency.values.dtype)[:, None]
@@ -70,7 +71,7 @@ class Level:
 
 def propagated(adjacency: SparseMatrix, dense: Tensor, level: Level, inputs: Level) -> Tensor:
     """Adjacency times a matrix with the rows of `inputs`, for the rows of `level`; others are zero."""
-    if kernels.available() and dense.is_cuda:
+    if kernels.serve(dense):
         result: Tensor = _Propagation.apply(adjacency, dense, level, inputs)  # type: ignore[no-untyped-call]
         return result
     everywhere = dense[inputs.places.long().clamp(min=0)] * (inputs.places >= 0)[:, None]
@@ -107,7 +108,7 @@ def activated(
     keys: kernels.Keys,
 ) -> Tensor:
     """Bias, batch norm over the needed rows, activation and dropout; rows that are not needed are zero."""
-    if kernels.available() and values.is_cuda:
+    if kernels.serve(values):
         return _fused(values, level, bias, norm, activation, dropout, keys)
     return _plain(values, level, bias, norm, activation, dropout, keys)
 
@@ -137,7 +138,7 @@ def _fused(
 
 def unit_rows(values: Tensor) -> Tensor:
     """Rows divided by their length."""
-    if kernels.available() and values.is_cuda:
+    if kernels.serve(values):
         result: Tensor = kernels.Unit.apply(values)  # type: ignore[no-untyped-call]
         return result
     return nn.functional.normalize(values, dim=1)
@@ -160,11 +161,7 @@ def _plain(
         values = (values - mean) * (variance + norm.eps).rsqrt()
         if norm.weight is not None:
             values = values * norm.weight + norm.bias
-    values = activation(values) * level.mask[:, None]
-    if dropout:
-        kept = torch.rand(values.shape, generator=keys.generator, device=values.device) >= dropout
-        values = values * kept / (1 - dropout)
-    return values
+    return activate(values, activation, dropout, keys.generator) * level.mask[:, None]
 
 
 def _moments(values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:

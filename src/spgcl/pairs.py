@@ -123,7 +123,7 @@ def padded_pool(
 def reaching_seeds(adjacency: SparseMatrix, seeds: Tensor, hops: int, *, any_seed: bool = False) -> Tensor:
     """How many of the different seeds reach every node within `hops`; at most one, where any will do."""
     heard, height = adjacency.transposed, adjacency.num_rows
-    if kernels.available() and seeds.is_cuda:
+    if kernels.serve(seeds):
         return kernels.spread(heard.pieces, heard.columns, seeds, hops, height=height, any_seed=any_seed)
     reach = torch.zeros(adjacency.num_rows, len(seeds), device=seeds.device)
     reach[seeds, torch.arange(len(seeds), device=seeds.device)] = 1

@@ -1,7 +1,7 @@
 """Every command and every piece of Python in README.md and docs/ is run, in order, in an empty folder.
 
-A block whose fence says `no-run` is left out; one that names a benchmark needs its files. In a block whose
-fence says `quick`, trainings are cut short, and of the benchmarks only Cora, the smallest, is evaluated.
+A document that names a benchmark in them needs its files. In a block whose fence says `quick`,
+trainings are cut short, and of the benchmarks only Cora, the smallest, is evaluated.
 """
 
 import os
@@ -50,7 +50,7 @@ def blocks_of(path: Path) -> list[Block]:
             "quick" in match["info"],
         )
         for match in FENCE.finditer(content)
-        if match["language"] in ("bash", "console", "python") and "no-run" not in match["info"]
+        if match["language"] in ("bash", "console", "python")
     ]
 
 

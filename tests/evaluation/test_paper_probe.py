@@ -91,6 +91,13 @@ def test_progress_rises_to_the_end_over_all_stacks(task, uneven_splits, monkeypa
     assert len(told) == 4 * len(uneven_splits)
 
 
+def test_the_tuned_probe_tells_how_far_it_is_too(task, uneven_splits):
+    told: list[float] = []
+    tuned_probe(*task, uneven_splits, strengths=[1e-2], progress=told.append)
+    assert told == sorted(told)
+    assert told[-1] == 1
+
+
 def test_the_seed_decides(task, uneven_splits):
     first, second = (probe(*task, uneven_splits, epochs=5, seed=seed) for seed in (1, 1))
     assert first == second

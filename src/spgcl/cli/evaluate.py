@@ -147,11 +147,9 @@ def _with_labels(
     assert loaded.splits is not None
     where = str(choose_device(device))
     task = (embeddings, loaded.labels, loaded.splits)
-    if protocol == "paper":
-        with _progress(title, quiet=quiet) as progress:
-            scores = probe(*task, metric=loaded.metric, device=where, progress=progress)
-    else:
-        scores = tuned_probe(*task, metric=loaded.metric, device=where)
+    score = probe if protocol == "paper" else tuned_probe
+    with _progress(title, quiet=quiet) as progress:
+        scores = score(*task, metric=loaded.metric, device=where, progress=progress)
     return {
         **scores.as_record(),
         "protocol": protocol,

@@ -198,14 +198,14 @@ def _evaluated(folder: Path, load: "Callable[[], Loaded]", wanted: Wanted) -> di
 
 @contextmanager
 def _progress(title: str, total: int, *, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """One calm line on a terminal: what is being done, how far it is, how long it has taken."""
+    """One calm line on a terminal: what is being done, how far it is, how much time is left."""
     if quiet or not sys.stderr.isatty():
         yield _say_nothing
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(
         *columns, TextColumn("{task.fields[stage]}"), console=Console(stderr=True), transient=True
     ) as bar:

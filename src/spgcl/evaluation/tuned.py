@@ -1,6 +1,6 @@
 """A linear probe trained to its optimum, with its L2 strength chosen on the validation part."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -27,6 +27,7 @@ def tuned_probe(
     metric: str = "accuracy",
     strengths: Sequence[float] = STRENGTHS,
     device: str | torch.device = "cpu",
+    progress: Callable[[float], None] | None = None,
 ) -> Scores:
     """Score embeddings by multinomial logistic regression whose L2 strength the validation part chooses.
 
@@ -41,6 +42,7 @@ def tuned_probe(
         strengths: Factors of half the squared weights that are added to the mean cross-entropy (C of
             scikit-learn is 1 / (strength * training rows)). Of equally good ones the strongest is kept.
         device: Where to compute.
+        progress: Told now and then what share is done.
     """
     checked, values, num_classes = checked_task(embeddings, labels, splits, metric)
     if not strengths or min(strengths) <= 0:
@@ -64,6 +66,8 @@ def tuned_probe(
             test = float(MEASURES[metric](logits, targets[nodes][None])[0, 0])
             score = 100 * float(validation[place, kept])
             records.append(SplitScore(split, 0, score, 100 * test, strength=ordered[kept]))
+        if progress:
+            progress(len(records) / len(splits))
     return Scores.of(records, metric=metric, protocol="tuned")
 
 

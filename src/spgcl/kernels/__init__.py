@@ -50,6 +50,11 @@ def available() -> bool:
     return torch.cuda.is_available() and torch.version.hip is None and bool(_kernels())
 
 
+def serve(tensor: Tensor) -> bool:
+    """Whether what is computed from a tensor is for the kernels."""
+    return tensor.is_cuda and available()
+
+
 @cache
 def _kernels() -> dict[str, Any]:
     """All kernels by name, compiled together: PyTorch's own wrapper would compile the file once a kernel.
