@@ -15,11 +15,10 @@ from statistics import fmean, pstdev
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
-import search
+import search_tables
 import speed_tables
 
 from spgcl.datasets.entries import entries
-from spgcl.methods import resolved_settings
 from spgcl.report.paper import paper_figure
 
 ROOT = Path(__file__).parents[1]
@@ -81,7 +80,11 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, text_columns
 
 def summary_table(records: Sequence[Record], method: str) -> str:
     """Paper, authors' code and every preset of a method side by side, under the paper's probe."""
-    groups = {key: value for key, value in grouped(records).items() if key[0] == method and not key[2]}
+    groups = {
+        key: value
+        for key, value in grouped(records).items()
+        if key[0] == method and key[1] in PRESETS and not key[2]
+    }
     if not groups:
         return NO_RESULTS
     datasets = [name for name in _order(groups) if any(name in graphs for graphs in groups.values())]
@@ -161,85 +164,6 @@ def _order(groups: dict[Group, dict[str, list[Record]]]) -> list[str]:
     return [*[name for name in entries() if name in present], *sorted(present - set(entries()))]
 
 
-def validations(records: Iterable[Record]) -> dict[str, dict[int, list[float]]]:
-    """Validation scores by graph and trial, one a seed; a setting that failed counts as nothing."""
-    found: dict[str, dict[int, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
-    for record in records:
-        found[record["dataset"]][record["trial"]][record["seed"]] = record["validation"] or 0.0
-    return {
-        name: {trial: list(by_seed.values()) for trial, by_seed in trials.items()}
-        for name, trials in found.items()
-    }
-
-
-def winner(trials: dict[int, list[float]]) -> int | None:
-    """The trial with the best mean among those that were trained with every seed of the final round."""
-    finals = {trial: scores for trial, scores in trials.items() if len(scores) > search.FINAL_SEEDS}
-    return max(finals, key=lambda trial: fmean(finals[trial])) if finals else None
-
-
-def search_table(records: Sequence[Record]) -> str:
-    """What the search found, by graph: published and best validation score, settings, trainings."""
-    rows = []
-    found = validations(records)
-    for name in [name for name in entries() if name in found]:
-        trials = found[name]
-        best = winner(trials)
-        cells = ["-" if trial not in trials else _validation(trials[trial]) for trial in (0, best)]
-        rows.append([name, _kind(name, best), *cells, str(len(trials)), str(sum(map(len, trials.values())))])
-    columns = ["graph", "best setting", "published, validation", "best, validation", "settings", "trainings"]
-    return table(columns, rows, text_columns=2) if rows else NO_RESULTS
-
-
-def _kind(name: str, trial: int | None) -> str:
-    """Where a trial's settings come from, by the number that benchmarks/search.py gives it."""
-    if trial is None:
-        return "-"
-    if trial >= 300:
-        return "other encoder" if trial >= 500 else f"{'four' if trial >= 400 else 'two'} settings changed"
-    if trial >= 200:
-        return f"{_kind(name, search.CHANGED[name])}, changed"
-    return "published" if not trial else "drawn" if trial < 100 else "candidate"
-
-
-def _validation(scores: Sequence[float]) -> str:
-    return f"{fmean(scores):.2f} ({len(scores)})"
-
-
-def candidate_table(records: Sequence[Record]) -> str:
-    """The settings meant for any graph, by their mean validation score over the graphs."""
-    found, first = validations(records), search.CANDIDATES[0]
-    defaults = resolved_settings("spgcl", None, "", {})
-    rows = []
-    for trial, settings in enumerate(search.CANDIDATES, 100):
-        scores = [fmean(trials[trial]) for trials in found.values() if trial in trials]
-        if scores:
-            changed = ", ".join(f"{name}={value}" for name, value in settings.items() if value != first[name])
-            chosen = all(defaults[name] == value for name, value in settings.items())
-            shown = [changed or "(the first)", "yes" if chosen else ""]
-            rows.append([*shown, f"{fmean(scores):.2f}", str(len(scores))])
-    columns = ["setting", "the defaults", "mean validation", "graphs"]
-    return table(columns, rows, text_columns=2) if rows else NO_RESULTS
-
-
-def space_table() -> str:
-    """The values that the search draws from, and its budget."""
-    rows = [[f"`{name}`", ", ".join(map(str, values))] for name, values in search.SPACE.items()]
-    further = ", ".join(
-        f"{name} ({len(changes)}, {_kind(name, 200)})" for name, changes in search.CHANGES.items()
-    )
-    budget = (
-        f"{search.TRIALS} settings a graph: the published one and {search.TRIALS - 1} draws. The "
-        f"{search.FINALISTS} best are trained with {search.FINAL_SEEDS} more seeds. Some graphs got further "
-        f"trials, a few changes to one setting, and so a larger budget than the others: {further}. "
-        f"Further {search.NEARBY_TRIALS} each, two random changes to the best setting so far, went to "
-        f"{', '.join(search.BEFORE_NEARBY)}; as many with four changes, and {len(search.ENCODERS)} other "
-        f"encoders, to {', '.join(search.BEFORE_FARTHER)}. Of each, the {search.NEARBY_FINALISTS} best were "
-        "trained with more seeds."
-    )
-    return f"{budget}\n\n{table(['hyper-parameter', 'values'], rows, text_columns=2)}"
-
-
 def dataset_table() -> str:
     """The benchmark graphs as the table of entries has them."""
     rows = [
@@ -296,17 +220,18 @@ with the highest mean among those trained with all seeds. Where it is not the pu
 
 Command: `python benchmarks/search.py GRAPH...`
 
-{search_table(searched)}
+{search_tables.found_table(searched, table, NO_RESULTS)}
 
 ### Search space
 
-{space_table()}
+{search_tables.space_text(table)}
 
 ### Candidates for the defaults
 
-One training a graph. The first row is a setting of its own; the others name what they change in it.
+Draws and changes that were trained alike on several graphs, one training a graph: how far a setting falls
+behind the best of each graph, in points of validation score.
 
-{candidate_table(searched)}
+{search_tables.candidate_table(searched, table, NO_RESULTS)}
 """
 
 
@@ -326,7 +251,7 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
         "README.md": {"results": summary_table(scores, "spgcl")},
         "docs/methods/spgcl.md": {
             "results": summary_table(scores, "spgcl"),
-            "search": search_table(searched),
+            "search": search_tables.found_table(searched, table, NO_RESULTS),
         },
         "docs/data.md": {"datasets": dataset_table(), "differences": difference_table()},
         "docs/speed.md": {

@@ -1,0 +1,126 @@
+"""The parts of docs/results.md that tell of the search: what it drew from, what it found."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from statistics import fmean
+from typing import Any
+
+import spaces
+
+from spgcl.datasets.entries import entries
+from spgcl.methods import resolved_settings
+
+Record = dict[str, Any]
+Table = Callable[..., str]
+
+# A setting competes once it was trained with so many seeds.
+LEAST_SEEDS = 1 + spaces.ROUNDS["draws"].more_seeds
+KINDS = {
+    "draws": "drawn",
+    "candidates": "candidate",
+    "common": "candidate",
+    "closer": "candidate",
+    "changes": "published, changed",
+    "nearby": "two settings changed",
+    "farther": "four settings changed",
+    "encoders": "other encoder",
+    "large": "large pool, six settings changed",
+}
+
+
+def validations(records: Iterable[Record], method: str = "spgcl") -> dict[str, dict[int, list[float]]]:
+    """Validation scores of a method by graph and trial, one a seed; a failed setting counts as nothing."""
+    found: dict[str, dict[int, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+    for record in records:
+        if record["method"] == method:
+            found[record["dataset"]][record["trial"]][record["seed"]] = record["validation"] or 0.0
+    return {
+        name: {trial: list(by_seed.values()) for trial, by_seed in trials.items()}
+        for name, trials in found.items()
+    }
+
+
+def winner(trials: dict[int, list[float]]) -> int | None:
+    """The trial with the best mean among those that were trained with every seed of the final round."""
+    finals = {trial: scores for trial, scores in trials.items() if len(scores) >= LEAST_SEEDS}
+    return max(finals, key=lambda trial: fmean(finals[trial])) if finals else None
+
+
+def found_table(records: Sequence[Record], table: Table, nothing: str, method: str = "spgcl") -> str:
+    """What the search found for a method, by graph: published and best validation score, trainings."""
+    rows = []
+    found = validations(records, method)
+    for name in [name for name in entries() if name in found]:
+        trials = found[name]
+        best = winner(trials)
+        cells = ["-" if trial not in trials else _validation(trials[trial]) for trial in (0, best)]
+        rows.append([name, _kind(best), *cells, str(len(trials)), str(sum(map(len, trials.values())))])
+    columns = ["graph", "best setting", "published, validation", "best, validation", "settings", "trainings"]
+    return table(columns, rows, text_columns=2) if rows else nothing
+
+
+def _kind(trial: int | None) -> str:
+    """Where a trial's settings come from."""
+    if trial is None:
+        return "-"
+    return KINDS[spaces.round_of(trial)] if trial else "published"
+
+
+def _validation(scores: Sequence[float]) -> str:
+    return f"{fmean(scores):.2f} ({len(scores)})"
+
+
+def candidate_table(records: Sequence[Record], table: Table, nothing: str, most: int = 12) -> str:
+    """The settings meant for any graph that fall least behind the best of each graph."""
+    found = validations(records)
+    best = {name: max(fmean(scores) for scores in trials.values()) for name, trials in found.items()}
+    settings = {record["trial"]: record["settings"] for record in records if record["method"] == "spgcl"}
+    defaults = resolved_settings("spgcl", None, "", {})
+    first = spaces.CANDIDATES[0]
+    rows = []
+    for trial in settings:
+        # The published settings differ from graph to graph, and later rounds are made for one graph each.
+        if not 0 < trial < spaces.ROUNDS["changes"].first:
+            continue
+        behind = {
+            name: best[name] - fmean(trials[trial]) for name, trials in found.items() if trial in trials
+        }
+        given = settings[trial]
+        changed = ", ".join(f"{name}={value}" for name, value in given.items() if value != first.get(name))
+        chosen = all(defaults[name] == value for name, value in given.items())
+        last = max(behind, key=lambda name: behind[name])
+        rows.append((fmean(behind.values()), behind[last], last, len(behind), changed, chosen))
+    # Those on more graphs first: a mean over other graphs says something else.
+    rows.sort(key=lambda row: (-row[3], row[0]))
+    shown = [
+        [
+            changed or "(none)",
+            "yes" if chosen else "",
+            f"{mean:.2f}",
+            f"{most_behind:.2f} ({name})",
+            str(graphs),
+        ]
+        for mean, most_behind, name, graphs, changed, chosen in rows[:most]
+    ]
+    columns = ["changes to the first candidate", "the defaults", "mean behind", "most behind", "graphs"]
+    return table(columns, shown, text_columns=2) if shown else nothing
+
+
+def space_text(table: Table) -> str:
+    """The values that the search draws from, and its budget."""
+    draws = spaces.ROUNDS["draws"]
+    further = "; ".join(
+        f"{KINDS[name]} ({spaces.ROUNDS[name].trials} trials): {', '.join(graphs)}"
+        for name, graphs in spaces.BEFORE.items()
+    )
+    budget = (
+        f"Every method and graph has the same budget: {draws.trials} settings, the published one and "
+        f"{draws.trials - 1} draws, of which the {draws.finalists} best are trained with {draws.more_seeds} "
+        "more seeds. For SP-GCL some graphs, those short of the paper's figure on their test nodes, got "
+        f"further trials and so a larger budget: {further}. Within a round the validation scores alone "
+        "decide. The spaces of all methods and rounds are in "
+        "[benchmarks/spaces.py](../benchmarks/spaces.py); that of "
+        "SP-GCL:"
+    )
+    rows = [[f"`{name}`", ", ".join(map(str, values))] for name, values in spaces.SPGCL.items()]
+    return f"{budget}\n\n{table(['hyper-parameter', 'values'], rows, text_columns=2)}"

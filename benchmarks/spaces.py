@@ -1,0 +1,366 @@
+"""What benchmarks/search.py draws settings from: spaces a method, and further rounds for SP-GCL."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from spgcl.methods import resolved_settings
+
+Settings = dict[str, Any]
+Space = dict[str, list[Any]]
+
+SPGCL: Space = {
+    "hidden": [512, 1024, 1536],
+    "dropout": [0.0, 0.2, 0.4, 0.6],
+    "batch_norm": ["none", "plain", "affine"],
+    "normalise_features": [False, True],
+    "head_input": ["plain", "relu"],
+    "head_activation": ["relu", "prelu"],
+    "seeds": [64, 128, 256],
+    "hops": [1, 2, 3],
+    "pool": ["set", "lists"],
+    "pool_size": [256, 512, 1024],
+    "own_positive": [False, True],
+    "positives": [3, 5, 10, 15],
+    "negative_weight": [10.0, 30.0, 100.0, 300.0],
+    "steps": [50, 100, 200, 300, 500],
+    "learning_rate": [3e-4, 5e-4, 1e-3, 2e-3],
+    "weight_decay": [0.0, 1e-5, 1e-4, 1e-3],
+}
+_SUPERVISED: Space = {
+    "hidden": [16, 64, 256, 512],
+    "dropout": [0.0, 0.2, 0.5, 0.8],
+    "normalise_features": [False, True],
+    "steps": [100, 200, 500],
+    "learning_rate": [0.003, 0.01, 0.03],
+    "weight_decay": [0.0, 5e-5, 5e-4, 5e-3],
+}
+_AUTO_ENCODER: Space = {
+    "hidden": [32, 128, 512],
+    "embedding_width": [16, 64, 256, 512],
+    "dropout": [0.0, 0.2, 0.5],
+    "normalise_features": [False, True],
+    "negative_ratio": [0, 1, 5],
+    "steps": [100, 200, 500, 1000],
+    "learning_rate": [1e-3, 3e-3, 0.01],
+    "weight_decay": [0.0, 1e-5, 1e-4],
+}
+_VIEWS: Space = {
+    "hidden": [128, 256, 512],
+    "projection": [32, 128, 256],
+    "activation": ["relu", "prelu"],
+    "normalise_features": [False, True],
+    "drop_edges_first": [0.0, 0.2, 0.4, 0.6],
+    "drop_edges_second": [0.0, 0.2, 0.4, 0.6],
+    "mask_features_first": [0.0, 0.1, 0.3, 0.5],
+    "mask_features_second": [0.0, 0.1, 0.3, 0.5],
+    "temperature": [0.2, 0.4, 0.7, 0.9],
+    "steps": [100, 200, 500, 1000],
+    "learning_rate": [1e-4, 5e-4, 1e-3, 0.01],
+    "weight_decay": [0.0, 1e-5, 1e-4],
+}
+_LOCAL_GLOBAL: Space = {
+    "layers": [1, 2],
+    "hidden": [256, 512, 1024],
+    "activation": ["relu", "prelu"],
+    "normalise_features": [False, True],
+    "steps": [50, 100, 200, 300, 500],
+    "learning_rate": [3e-4, 1e-3, 3e-3],
+    "weight_decay": [0.0, 1e-5, 1e-4],
+}
+_WALKS: Space = {
+    "hidden": [64, 128, 256],
+    "walk_length": [10, 20, 40, 80],
+    "window": [2, 5, 10],
+    "negatives": [1, 5, 10],
+    "steps": [500, 1000, 2000, 4000],
+    "learning_rate": [0.003, 0.01, 0.025, 0.05],
+}
+SPACES: dict[str, Space] = {
+    "spgcl": SPGCL,
+    "mlp": _SUPERVISED,
+    "gcn": _SUPERVISED,
+    "deepwalk": _WALKS,
+    "node2vec": {**_WALKS, "p": [0.25, 1.0, 4.0], "q": [0.25, 1.0, 4.0]},
+    "selene": {
+        "hidden": [128, 256, 512],
+        "projection_width": [16, 64, 256],
+        "attribute_share": [0.1, 0.2, 0.5, 0.8],
+        "structure_inputs": ["walks", "walks_and_attributes"],
+        "walk_length": [3, 5, 10],
+        "normalise_features": [False, True],
+        "drop_edges": [0.0, 0.2, 0.4],
+        "mask_features": [0.0, 0.2, 0.4],
+        "seeds": [256, 512],
+        "steps": [100, 200, 500],
+        "learning_rate": [3e-4, 1e-3, 3e-3],
+        "weight_decay": [0.0, 1e-5, 1e-4],
+    },
+    "gae": _AUTO_ENCODER,
+    "vgae": {**_AUTO_ENCODER, "divergence_weight": [0.01, 0.1, 1.0]},
+    "dgi": _LOCAL_GLOBAL,
+    "gmi": {
+        **_LOCAL_GLOBAL,
+        "own_weight": [0.2, 0.5, 0.8, 1.0],
+        "neighbour_weight": [0.2, 0.5, 1.0],
+        "structure_weight": [0.0, 0.5, 1.0],
+    },
+    "mvgrl": {
+        **_LOCAL_GLOBAL,
+        "diffusion": ["ppr", "heat"],
+        "restart": [0.05, 0.1, 0.2, 0.4],
+        "time": [3.0, 5.0, 10.0],
+    },
+    "grace": _VIEWS,
+    "gca": {**_VIEWS, "centrality": ["degree", "pagerank", "eigenvector"], "cut_off": [0.5, 0.7, 0.9]},
+    "graphcl": {
+        "rate": [0.1, 0.2, 0.3, 0.4],
+        "hidden": [256, 512, 1024],
+        "projection": [128, 512],
+        "activation": ["relu", "prelu"],
+        "normalise_features": [False, True],
+        "temperature": [0.1, 0.2, 0.5, 1.0],
+        "steps": [50, 100, 200, 500],
+        "learning_rate": [3e-4, 1e-3, 3e-3],
+        "weight_decay": [0.0, 1e-5, 1e-4],
+    },
+    "bgrl": {
+        "hidden": [256, 512, 1024],
+        "embedding_width": [128, 256, 512],
+        "normalise_features": [False, True],
+        "drop_edges_1": [0.0, 0.2, 0.4, 0.6],
+        "drop_edges_2": [0.0, 0.2, 0.4, 0.6],
+        "mask_features_1": [0.0, 0.1, 0.3, 0.5],
+        "mask_features_2": [0.0, 0.1, 0.3, 0.5],
+        "decay": [0.97, 0.99, 0.999],
+        "steps": [200, 500, 1000, 2000],
+        "learning_rate": [1e-4, 5e-4, 1e-3],
+        "weight_decay": [1e-5, 1e-4, 1e-3],
+    },
+    "afgrl": {
+        "layers": [1, 2],
+        "hidden": [512, 1024],
+        "normalise_features": [False, True],
+        "neighbours": [4, 8, 16],
+        "clusters": [20, 50, 100],
+        "decay": [0.9, 0.99, 0.999],
+        "steps": [100, 200, 500, 1000],
+        "learning_rate": [1e-4, 5e-4, 1e-3, 5e-3],
+        "weight_decay": [0.0, 1e-5, 1e-4],
+    },
+}
+
+# Settings meant for any graph: the best draw over all graphs, and changes to it.
+_BROAD: Settings = {
+    "hidden": 1024,
+    "dropout": 0.6,
+    "batch_norm": "plain",
+    "normalise_features": True,
+    "head_input": "relu",
+    "head_activation": "relu",
+    "seeds": 256,
+    "hops": 3,
+    "pool": "lists",
+    "pool_size": 256,
+    "own_positive": False,
+    "positives": 5,
+    "negative_weight": 300.0,
+    "steps": 300,
+    "learning_rate": 1e-3,
+    "weight_decay": 1e-4,
+}
+CANDIDATES: list[Settings] = [
+    _BROAD,
+    {**_BROAD, "pool_size": 1024},
+    {**_BROAD, "pool_size": 1024, "learning_rate": 5e-4, "steps": 500},
+    {**_BROAD, "dropout": 0.4, "steps": 500},
+    {**_BROAD, "pool_size": 512, "positives": 3, "learning_rate": 5e-4, "dropout": 0.4, "hops": 2},
+    {**_BROAD, "seeds": 512, "pool": "set", "learning_rate": 5e-4},
+]
+# Drawn for the same purpose: large pools, few steps.
+COMMON: Space = {
+    "hidden": [512, 1024],
+    "dropout": [0.0, 0.2, 0.4, 0.6],
+    "batch_norm": ["none", "plain", "affine"],
+    "normalise_features": [False, True],
+    "head_input": ["plain", "relu"],
+    "head_activation": ["relu", "prelu"],
+    "seeds": [256, 512, 1024],
+    "hops": [1, 2, 3],
+    "pool": ["set", "lists"],
+    "pool_size": [512, 1024],
+    "own_positive": [False, True],
+    "positives": [3, 5, 10],
+    "negative_weight": [30.0, 100.0, 300.0],
+    "steps": [50, 100, 200, 300],
+    "learning_rate": [3e-4, 5e-4, 1e-3],
+    "weight_decay": [0.0, 1e-5, 1e-4, 1e-3],
+}
+# Changes to the drawn setting that was best over the graphs: three a trial.
+CLOSER: Space = {
+    "hidden": [1024, 1536],
+    "dropout": [0.4, 0.5, 0.6, 0.7, 0.8],
+    "normalise_features": [False, True],
+    "head_input": ["plain", "relu"],
+    "head_activation": ["relu", "prelu"],
+    "seeds": [128, 256, 512],
+    "hops": [1, 2, 3],
+    "pool": ["set", "lists"],
+    "pool_size": [256, 512, 1024],
+    "own_positive": [False, True],
+    "positives": [3, 5, 10],
+    "negative_weight": [100.0, 200.0, 300.0, 500.0],
+    "steps": [200, 300, 500],
+    "learning_rate": [3e-4, 5e-4, 1e-3],
+    "weight_decay": [1e-5, 1e-4, 1e-3],
+}
+_BEST_DRAW = 17
+# Made to the published setting.
+_POOLS: list[Settings] = [
+    {"pool": "set"},
+    {"pool": "set", "anchors": "seeds"},
+    {"pool": "set", "own_positive": False},
+    {"pool": "set", "anchors": "seeds", "own_positive": False},
+    {"pool": "set", "weight_decay": 1e-3},
+    {"pool": "set", "steps": 300},
+]
+CHANGES: dict[str, list[Settings]] = {
+    "cora": [
+        *_POOLS[:3],
+        {"pool": "set", "pool_size": 1024},
+        {"pool": "set", "pool_size": 1024, "own_positive": False},
+        {"pool": "set", "pool_size": 512, "dropout": 0.5},
+    ],
+    "citeseer": _POOLS,
+}
+NEARBY: Space = {
+    **SPGCL,
+    "hidden": [512, 1024, 1536, 2048],
+    "dropout": [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6],
+    "anchors": ["pool", "seeds"],
+    "batch_norm_rows": ["all", "pool"],
+    "seeds": [64, 128, 256, 512],
+    "negative_weight": [30.0, 50.0, 100.0, 200.0, 300.0],
+    "steps": [100, 200, 300, 500, 700, 1000],
+    "weight_decay": [0.0, 1e-5, 1e-4, 1e-3, 1e-2],
+}
+FARTHER: Space = {
+    **NEARBY,
+    "layers": [1, 2, 3],
+    "dropout": [0.0, 0.2, 0.4, 0.6, 0.8],
+    "positives": [3, 5, 10, 20, 40],
+    "negatives": [50, 100, 200, 400],
+    "negative_weight": [100.0, 300.0, 1000.0],
+    "steps": [50, 100, 200, 400, 800],
+}
+ENCODERS = ("gat", "sage", "gin")
+# Pools of most of a small graph, and fewer steps: every trial draws the first three.
+LARGE: Space = {
+    "seeds": [512, 1024, 2048],
+    "pool_size": [512, 1024, 2048, 4096],
+    "steps": [50, 100, 150, 200, 300, 400],
+    "hidden": [512, 1024, 1536, 2048],
+    "dropout": [0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7],
+    "normalise_features": [False, True],
+    "head_input": ["plain", "relu"],
+    "head_activation": ["relu", "prelu"],
+    "hops": [1, 2, 3],
+    "pool": ["set", "lists"],
+    "anchors": ["pool", "seeds"],
+    "own_positive": [False, True],
+    "positives": [3, 5, 10, 15, 20],
+    "negatives": [100, 200, 400],
+    "negative_weight": [30.0, 50.0, 100.0, 200.0, 400.0],
+    "learning_rate": [3e-4, 5e-4, 1e-3, 2e-3],
+    "weight_decay": [0.0, 1e-5, 1e-4, 1e-3, 1e-2],
+}
+# The trial that a round's changes are made to: the best before it.
+BEFORE: dict[str, dict[str, int]] = {
+    "changes": {"cora": 0, "citeseer": 0},
+    "nearby": {"cora": 201, "citeseer": 200, "amazon-computers": 10},
+    "farther": {"cora": 308, "citeseer": 325},
+    "encoders": {"cora": 308, "citeseer": 325},
+    "large": {"cora": 308, "citeseer": 325},
+}
+
+
+@dataclass(frozen=True)
+class Round:
+    """A number of trials for each graph it is run on.
+
+    Attributes:
+        first: Number of its first trial.
+        trials: How many trials there are; a graph may have fewer.
+        finalists: Best ones that are trained with more seeds.
+        more_seeds: How many more.
+        settings: From a graph and a trial's number to its settings.
+    """
+
+    first: int
+    trials: int
+    finalists: int
+    more_seeds: int
+    settings: Callable[[str, int], Settings]
+
+
+def drawn(method: str, graph: str, trial: int) -> Settings:
+    """A draw from the method's space; trial 0 is the published setting where there is one."""
+    if trial == 0:
+        try:
+            return resolved_settings(method, "published", graph, {})
+        except ValueError:
+            return resolved_settings(method, None, graph, {})
+    return _draw(SPACES[method], trial)
+
+
+def _draw(space: Space, trial: int) -> Settings:
+    generator = random.Random(trial)
+    return {parameter: generator.choice(values) for parameter, values in space.items()}
+
+
+def _changed(settings: Settings, space: Space, number: int, trial: int, always: int = 0) -> Settings:
+    """Settings with some of them drawn anew; the first `always` of the space among them."""
+    generator = random.Random(trial)
+    names = list(space)
+    chosen = names[:always] + generator.sample(sorted(names[always:]), number)
+    anew = {}
+    for parameter in chosen:
+        others = [value for value in space[parameter] if value != settings.get(parameter)]
+        anew[parameter] = generator.choice(others)
+    return {**settings, **anew}
+
+
+def _before(round_name: str, graph: str) -> Settings:
+    return spgcl_settings(graph, BEFORE[round_name][graph])
+
+
+ROUNDS: dict[str, Round] = {
+    "draws": Round(0, 25, 3, 2, lambda graph, trial: drawn("spgcl", graph, trial)),
+    "candidates": Round(100, len(CANDIDATES), 0, 0, lambda _, trial: CANDIDATES[trial - 100]),
+    "common": Round(120, 48, 0, 0, lambda _, trial: _draw(COMMON, trial)),
+    "closer": Round(170, 30, 0, 0, lambda _, trial: _changed(_draw(SPGCL, _BEST_DRAW), CLOSER, 3, trial)),
+    "changes": Round(
+        200, 6, 3, 2, lambda graph, trial: {**_before("changes", graph), **CHANGES[graph][trial - 200]}
+    ),
+    "nearby": Round(300, 40, 5, 2, lambda graph, trial: _changed(_before("nearby", graph), NEARBY, 2, trial)),
+    "farther": Round(
+        400, 40, 5, 2, lambda graph, trial: _changed(_before("farther", graph), FARTHER, 4, trial)
+    ),
+    "encoders": Round(
+        500, 3, 3, 2, lambda graph, trial: {**_before("encoders", graph), "encoder": ENCODERS[trial - 500]}
+    ),
+    "large": Round(
+        600, 100, 8, 4, lambda graph, trial: _changed(_before("large", graph), LARGE, 3, trial, always=3)
+    ),
+}
+
+
+def round_of(trial: int) -> str:
+    """The round a trial belongs to."""
+    return max((name for name in ROUNDS if ROUNDS[name].first <= trial), key=lambda name: ROUNDS[name].first)
+
+
+def spgcl_settings(graph: str, trial: int) -> Settings:
+    """Settings of any trial of SP-GCL."""
+    return ROUNDS[round_of(trial)].settings(graph, trial)
