@@ -2,11 +2,13 @@
 
 `plain` computes every step anew by plain operations in float32; `fast` replays a recorded step with rounded
 factors, as `spgcl fit` does on CUDA; `pool` also takes the statistics of batch norm from the pool's rows.
+What the results file holds already is not trained again.
 
     python benchmarks/paired.py --seeds 10 cora pubmed chameleon amazon-photo
 """
 
 import argparse
+import json
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -69,9 +71,14 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
+    known = set()
+    if arguments.results.exists():
+        lines = map(json.loads, arguments.results.read_text(encoding="utf-8").splitlines())
+        known = {(line["dataset"], line["variant"], line["seed"]) for line in lines}
     jobs = [
         (name, variant, seed)
         for name, seed, variant in product(arguments.datasets, range(arguments.seeds), VARIANTS)
+        if (name, variant, seed) not in known
     ]
     with ProcessPoolExecutor(arguments.workers, mp_context=get_context("spawn")) as pool:
         for future in [pool.submit(score, *job, arguments.device) for job in jobs]:
