@@ -70,6 +70,37 @@ def test_propagation_equals_plain(width: int, whole: bool, monkeypatch: pytest.M
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+@pytest.mark.parametrize("width", [136, 1024])
+def test_rounded_propagation_keeps_ten_bits(
+    width: int, scale: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adjacency = GraphTensors.of(graph_with_hubs(), torch.device("cuda")).adjacency
+    everything = Level.everything(3000, torch.device("cuda"))
+    dense = torch.randn(3000, width, generator=torch.Generator("cuda").manual_seed(0), device="cuda") * scale
+    exact = propagated(adjacency, dense, everything, everything)
+    monkeypatch.setattr(kernels, "HALVED_FROM", 0)
+    monkeypatch.setattr(kernels, "HALVED_READS", 0)
+    with arithmetic(torch.device("cuda"), "float32"):
+        assert torch.equal(propagated(adjacency, dense, everything, everything), exact)
+    with arithmetic(torch.device("cuda"), "tf32"):
+        rounded = propagated(adjacency, dense, everything, everything)
+    assert not torch.equal(rounded, exact)
+    # An entry is off by 2**-11 of itself at most, tiny ones by what is lost so far below the largest.
+    errors = dense.abs() * 2**-11 + dense.abs().max() * 2**-34
+    bound = propagated(adjacency, errors, everything, everything)
+    assert bool(((rounded - exact).abs() <= 1.01 * bound).all())
+
+
+@pytest.mark.parametrize("poison", [torch.nan, torch.inf])
+def test_rounding_hides_nothing(poison: float) -> None:
+    dense = torch.ones(8, 8, device="cuda")
+    dense[3, 3] = poison
+    assert not bool(kernels.halved(dense)[0].isfinite().all())
+    zeros, largest = kernels.halved(torch.zeros(8, 8, device="cuda"))
+    assert not zeros.any() and not largest
+
+
 def test_seeds_are_counted_as_listed() -> None:
     adjacency = GraphTensors.of(graph_with_hubs(), torch.device("cuda")).adjacency
     seeds = torch.randperm(3000, device="cuda")[:70]

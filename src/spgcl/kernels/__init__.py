@@ -17,6 +17,8 @@ NAMES = (
     "wide_rows",
     "narrow_pieces",
     "wide_pieces",
+    "halve",
+    "halved_pieces",
     "join",
     "mark",
     "spread",
@@ -37,6 +39,8 @@ NAMES = (
 NARROW, WIDE, LANES, ROWS_SETTLED = 128, 512, 8, 32
 # Entries of a sparse row that one block adds up.
 PIECE = 256
+# Halving what a sparse product reads pays where it reads this many floats, and every row so many times.
+HALVED_FROM, HALVED_READS = 2**25, 16
 # Blocks that keep an accelerator busy: columns are summed over as many chunks of rows as that takes.
 BLOCKS = 2048
 # Floats of shared memory that a block has without asking for more.
@@ -119,6 +123,8 @@ def all_rows(
     dense: Tensor,
     nodes: Tensor,
     places: Tensor,
+    *,
+    rounded: bool = False,
 ) -> Tensor:
     """All rows of a sparse matrix times a dense one; like `chosen_rows`, with long rows cut into pieces.
 
@@ -129,6 +135,7 @@ def all_rows(
         dense: The other factor, one row a place.
         nodes: -1 for the rows that are to be zeros, int32.
         places: Row of `dense` for every column of the sparse matrix, int32; -1 where it counts nothing.
+        rounded: Round `dense` to ten bits of fraction where that halves what is read, and time with it.
     """
     parts, joins, slots = pieces
     dense = dense.contiguous()
@@ -141,11 +148,25 @@ def all_rows(
     # Rows of common length keep all warps busy.
     span = min(32, max(4, math.ceil(mean / block[1])))
     grid, shared = (len(parts), -(-width // tile)), 4 * tile * block[1]
-    given = (parts, columns, values, dense, out, spare, nodes, places, width, span)
-    _launch(f"{kind}_pieces", grid, block, *given, shared=shared)
+    read: tuple[Tensor, ...] = (dense,)
+    often = len(columns) >= HALVED_READS * len(dense) and len(columns) * width >= HALVED_FROM
+    if rounded and often and kind == "wide" and width % 8 == 0:
+        kind, read = "halved", halved(dense)
+    matrix: tuple[Argument, ...] = (parts, columns, values, *read)
+    given = (out, spare, nodes, places, width, span)
+    _launch(f"{kind}_pieces", grid, block, *matrix, *given, shared=shared)
     if len(joins):
         _launch("join", (len(joins), -(-width // NARROW)), (NARROW, 1), joins, spare, out, width)
     return out
+
+
+def halved(dense: Tensor) -> tuple[Tensor, Tensor]:
+    """A matrix in half the space, and the largest entry by which it was scaled."""
+    largest = torch.linalg.vector_norm(dense, torch.inf)
+    out = torch.empty(dense.shape, dtype=torch.float16, device=dense.device)
+    quarters = dense.numel() // 4
+    _launch("halve", (-(-quarters // 256), 1), (256, 1), dense, largest, out, quarters)
+    return out, largest
 
 
 def _breadth(width: int) -> tuple[str, int]:

@@ -9,6 +9,7 @@
 #define WARPS 16
 #define LANES 8
 #define ROWS_SETTLED 32
+#define LARGEST 1024.f
 #define BELOW_ALL __int_as_float(0xff800000)
 
 // What a block asks for when it is launched.
@@ -68,6 +69,24 @@ __device__ __forceinline__ void narrow_sum(int first, int end, int span, const i
   }
 }
 
+// Adds up what the warps of a block hold in memory, four columns a place, times a factor.
+__device__ __forceinline__ void join_warps(float* out, int quarters, float factor) {
+  int warps = blockDim.y;
+  __syncthreads();
+  for (int at = threadIdx.y * 32 + threadIdx.x; at < WIDE / 4; at += 32 * warps) {
+    float4 total = memory[at];
+    for (int each = 1; each < warps; each++) {
+      float4 more = memory[each * (WIDE / 4) + at];
+      total.x += more.x;
+      total.y += more.y;
+      total.z += more.z;
+      total.w += more.w;
+    }
+    total = make_float4(total.x * factor, total.y * factor, total.z * factor, total.w * factor);
+    if (blockIdx.y * (WIDE / 4) + at < quarters) ((float4*)out)[blockIdx.y * (WIDE / 4) + at] = total;
+  }
+}
+
 // The same for widths that are multiples of four, sixteen columns a lane.
 __device__ __forceinline__ void wide_sum(int first, int end, int span, const int* columns, const float* values,
                                          const float* __restrict__ dense, const int* places, float* out,
@@ -97,18 +116,70 @@ __device__ __forceinline__ void wide_sum(int first, int end, int span, const int
   }
 #pragma unroll
   for (int part = 0; part < 4; part++) memory[warp * (WIDE / 4) + lane + 32 * part] = sums[part];
-  __syncthreads();
-  for (int at = warp * 32 + lane; at < WIDE / 4; at += 32 * warps) {
-    float4 total = memory[at];
-    for (int each = 1; each < warps; each++) {
-      float4 more = memory[each * (WIDE / 4) + at];
-      total.x += more.x;
-      total.y += more.y;
-      total.z += more.z;
-      total.w += more.w;
+  join_warps(out, quarters, 1.f);
+}
+
+// Two numbers of eleven significant bits.
+__device__ __forceinline__ float2 unpacked(unsigned pair) {
+  float2 two;
+  asm("{.reg .f16 low, high; mov.b32 {low, high}, %2; cvt.f32.f16 %0, low; cvt.f32.f16 %1, high;}"
+      : "=f"(two.x), "=f"(two.y)
+      : "r"(pair));
+  return two;
+}
+
+__device__ __forceinline__ unsigned packed(float low, float high) {
+  unsigned pair;
+  asm("{.reg .f16 low, high; cvt.rn.f16.f32 low, %1; cvt.rn.f16.f32 high, %2; mov.b32 %0, {low, high};}"
+      : "=r"(pair)
+      : "f"(low), "f"(high));
+  return pair;
+}
+
+// Numbers in half the space, rounded to eleven significant bits after the largest is brought to LARGEST.
+extern "C" __global__ void halve(const float4* dense, const float* largest, uint2* out, int quarters) {
+  int at = blockIdx.x * blockDim.x + threadIdx.x;
+  if (at >= quarters) return;
+  float scale = largest[0] == 0.f ? 0.f : LARGEST / largest[0];
+  float4 read = dense[at];
+  out[at] = make_uint2(packed(read.x * scale, read.y * scale), packed(read.z * scale, read.w * scale));
+}
+
+// Like wide_sum, of halved numbers, for widths that are multiples of eight.
+__device__ __forceinline__ void halved_sum(int first, int end, int span, const int* columns, const float* values,
+                                           const uint4* __restrict__ dense, const float* largest,
+                                           const int* places, float* out, int width) {
+  __shared__ Batch batches[WARPS];
+  int lane = threadIdx.x, warp = threadIdx.y, warps = blockDim.y;
+  int base = blockIdx.y * (WIDE / 8) + lane, eighths = width / 8;
+  float sums[2][8] = {};
+  for (int from = first + warp * span; from < end; from += warps * span) {
+    int count = gathered(&batches[warp], from, end, span, columns, values, places);
+#pragma unroll 4
+    for (int each = 0; each < count; each++) {
+      float value = batches[warp].value[each];
+      const uint4* row = dense + (long long)batches[warp].place[each] * eighths;
+#pragma unroll
+      for (int part = 0; part < 2; part++)
+        if (base + 32 * part < eighths) {
+          uint4 read = row[base + 32 * part];
+          unsigned pairs[4] = {read.x, read.y, read.z, read.w};
+#pragma unroll
+          for (int pair = 0; pair < 4; pair++) {
+            float2 two = unpacked(pairs[pair]);
+            sums[part][2 * pair] += value * two.x;
+            sums[part][2 * pair + 1] += value * two.y;
+          }
+        }
     }
-    if (blockIdx.y * (WIDE / 4) + at < quarters) ((float4*)out)[blockIdx.y * (WIDE / 4) + at] = total;
   }
+#pragma unroll
+  for (int part = 0; part < 2; part++) {
+    float4* to = memory + warp * (WIDE / 4) + 2 * (lane + 32 * part);
+    to[0] = make_float4(sums[part][0], sums[part][1], sums[part][2], sums[part][3]);
+    to[1] = make_float4(sums[part][4], sums[part][5], sums[part][6], sums[part][7]);
+  }
+  join_warps(out, width / 4, largest[0] / LARGEST);
 }
 
 // out[i] = row nodes[i] of a sparse matrix times dense. One block a row and tile of columns.
@@ -137,6 +208,16 @@ ROWS(wide_rows, wide_sum)
   }
 PIECES(narrow_pieces, narrow_sum)
 PIECES(wide_pieces, wide_sum)
+
+extern "C" __global__ void halved_pieces(const int* pieces, const int* columns, const float* values,
+                                         const uint4* dense, const float* largest, float* out, float* spare,
+                                         const int* nodes, const int* places, int width, int span) {
+  const int* piece = pieces + 4 * blockIdx.x;
+  int row = piece[0], slot = piece[3];
+  int first = nodes[row] < 0 ? 0 : piece[1], end = nodes[row] < 0 ? 0 : piece[2];
+  float* to = slot < 0 ? out + (long long)row * width : spare + (long long)slot * width;
+  halved_sum(first, end, span, columns, values, dense, largest, places, to, width);
+}
 
 // Adds the pieces of long rows up: a join is (row, first slot, end slot). One thread a column.
 extern "C" __global__ void join(const int* joins, const float* spare, float* out, int width) {
