@@ -58,7 +58,7 @@ def test_the_summary_repeats_the_record(fitted):
     assert facts["Device"] == "cpu, 1 thread" and record.versions["torch"] in facts["Versions"]
     assert "two edges dropped" in part["text"]
     settings = {row[0]: row[1:] for row in items_of(part, "table")[0]["rows"]}
-    assert settings["hidden"] == ["8", "1024"] and settings["positives"] == ["5", ""]
+    assert settings["hidden"] == ["8", "1536"] and settings["positives"] == ["5", ""]
 
 
 def test_what_a_deviation_is_over_is_said():
