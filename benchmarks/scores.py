@@ -4,6 +4,7 @@ Supervised methods are scored by their own predictions, all others under both pr
 
 python benchmarks/scores.py --preset published --seeds 3 cora chameleon
 python benchmarks/scores.py --seeds 3 cora                      # the plain defaults
+python benchmarks/scores.py --method grace --method dgi --preset own cora chameleon
 """
 
 import argparse
@@ -20,6 +21,7 @@ import spgcl
 from spgcl.estimator import choose_device
 from spgcl.evaluation import Scores, probe, score_predictions, tuned_probe
 from spgcl.methods import Supervision, create, find, resolved_settings
+from spgcl.methods.presets import known_graphs
 from spgcl.runs import peak_memory_mib
 from spgcl.stepping import arithmetic
 from spgcl.training import train
@@ -95,8 +97,12 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("datasets", nargs="+")
-    parser.add_argument("--method", default="spgcl")
-    parser.add_argument("--preset", action="append", help="repeat for several; 'defaults' for none")
+    parser.add_argument("--method", action="append", help="repeat for several (default: spgcl)")
+    parser.add_argument(
+        "--preset",
+        action="append",
+        help="repeat for several; 'defaults' for none, 'own' for published where the graph has it, else none",
+    )
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--set", action="append", default=[])
     parser.add_argument("--device", default="auto")
@@ -106,10 +112,10 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     given = dict(pair.split("=", 1) for pair in arguments.set)
-    presets = [None if name == "defaults" else name for name in arguments.preset or ["defaults"]]
     jobs = [
-        (name, arguments.method, preset, seed, arguments.device, given)
-        for preset in presets
+        (name, method, preset_of(preset, method, name), seed, arguments.device, given)
+        for preset in arguments.preset or ["defaults"]
+        for method in arguments.method or ["spgcl"]
         for name in arguments.datasets
         for seed in range(arguments.seeds)
     ]
@@ -117,10 +123,27 @@ def main() -> None:
     words = [word for word in sys.argv[1:] if word not in ("--results", str(arguments.results))]
     command = " ".join(["python", "benchmarks/scores.py", *words])
     with ProcessPoolExecutor(arguments.workers, mp_context=get_context("spawn")) as pool:
-        for future in as_completed([pool.submit(score, *job) for job in jobs]):
-            record = {**future.result(), "workers": arguments.workers, "command": command}
+        running = {pool.submit(score, *job): job for job in jobs}
+        failed = 0
+        for future in as_completed(running):
+            try:
+                record = {**future.result(), "workers": arguments.workers, "command": command}
+            except (ValueError, RuntimeError) as error:
+                failed += 1
+                print(
+                    *running[future][:4], "failed:", str(error).splitlines()[0], file=sys.stderr, flush=True
+                )
+                continue
             append(arguments.results, record)
             print(shown(record), flush=True)
+    sys.exit(bool(failed))
+
+
+def preset_of(asked: str, method: str, dataset: str) -> str | None:
+    """The preset that an option stands for."""
+    if asked == "own":
+        return "published" if dataset in known_graphs("published", method) else None
+    return None if asked == "defaults" else asked
 
 
 def shown(record: dict[str, Any]) -> str:
@@ -129,8 +152,9 @@ def shown(record: dict[str, Any]) -> str:
         f"{protocol} {values['test']:.2f} (validation {values['validation']:.2f})"
         for protocol, values in record["scores"].items()
     ]
-    about = f"{record['dataset']:18s} {record['preset'] or 'defaults'} seed {record['seed']}"
-    return "  ".join([about, *scores, str(record["seconds"]), f"{record['peak_memory_mib']:.0f} MiB"])
+    about = f"{record['method']:9s} {record['dataset']:18s}"
+    which = f"{record['preset'] or 'defaults'} seed {record['seed']}"
+    return "  ".join([about, which, *scores, str(record["seconds"]), f"{record['peak_memory_mib']:.0f} MiB"])
 
 
 if __name__ == "__main__":

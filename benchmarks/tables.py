@@ -8,30 +8,20 @@ import argparse
 import json
 import re
 import sys
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from statistics import fmean, pstdev
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
+import score_tables
 import search_tables
 import speed_tables
+from markdown import NO_RESULTS, table
 
 from spgcl.datasets.entries import entries
-from spgcl.report.paper import paper_figure
 
 ROOT = Path(__file__).parents[1]
-NO_RESULTS = "No results yet."
-
-# The authors' code, run again on one NVIDIA H200 on the same graphs and splits; CiteSeer without its isolated
-# nodes, which that code drops.
-AUTHORS_CODE = {"cora": 81.97, "citeseer": 68.51, "pubmed": 79.63, "chameleon": 67.11, "squirrel": 51.98}
-
-PRESETS = ("published", "validated", "paper", None)
-PROTOCOLS = {"paper": "paper's probe", "tuned": "tuned probe", "predictions": "own predictions"}
 Record = dict[str, Any]
-Group = tuple[str, str | None, str]
 
 
 def read_lines(path: Path) -> list[Record]:
@@ -41,135 +31,12 @@ def read_lines(path: Path) -> list[Record]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
-def grouped(records: Iterable[Record]) -> dict[Group, dict[str, list[Record]]]:
-    """Trainings by (method, preset, what was set by hand) and graph, the later of two equal ones.
-
-    Where a setting was trained on several devices, the one with most retrainings speaks for it.
-    """
-    latest: dict[tuple[Group, str, str], dict[int, Record]] = defaultdict(dict)
-    for record in records:
-        given = ", ".join(f"{name}={value}" for name, value in sorted(record.get("given", {}).items()))
-        group = (record["method"], record["preset"], given)
-        latest[group, record["dataset"], record["device"]][record["seed"]] = record
-    found: dict[Group, dict[str, list[Record]]] = defaultdict(dict)
-    for (group, dataset, device), by_seed in sorted(latest.items(), key=lambda item: str(item[0])):
-        trainings = [by_seed[seed] for seed in sorted(by_seed)]
-        before = found[group].get(dataset, [])
-        if (len(trainings), device != "cpu") > (len(before), bool(before) and before[0]["device"] != "cpu"):
-            found[group][dataset] = trainings
-    return dict(sorted(found.items(), key=_group_order))
-
-
-def _group_order(item: tuple[Group, Any]) -> tuple[str, int, str, str]:
-    method, preset, given = item[0]
-    return method, PRESETS.index(preset) if preset in PRESETS else len(PRESETS), preset or "", given
-
-
-def score(trainings: Sequence[Record], protocol: str) -> str:
-    """Mean test score over retrainings and, where there are two or more, their standard deviation."""
-    tests = [training["scores"][protocol]["test"] for training in trainings]
-    return f"{fmean(tests):.2f} ± {pstdev(tests):.2f}" if len(tests) > 1 else f"{tests[0]:.2f}"
-
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, text_columns: int = 1) -> str:
-    """A Markdown table, its columns right-aligned after the first `text_columns`."""
-    rule = ["---" if place < text_columns else "---:" for place in range(len(columns))]
-    lines = [columns, rule, *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def summary_table(records: Sequence[Record], method: str) -> str:
-    """Paper, authors' code and every preset of a method side by side, under the paper's probe."""
-    groups = {
-        key: value
-        for key, value in grouped(records).items()
-        if key[0] == method and key[1] in PRESETS and not key[2]
-    }
-    if not groups:
-        return NO_RESULTS
-    datasets = [name for name in _order(groups) if any(name in graphs for graphs in groups.values())]
-    rows = [
-        [
-            name,
-            *_quoted("spgcl", name),
-            *[score(graphs[name], "paper") if name in graphs else "-" for graphs in groups.values()],
-        ]
-        for name in datasets
-    ]
-    counts = sorted({len(trainings) for graphs in groups.values() for trainings in graphs.values()})
-    number = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    titles = [_title(preset, "") for _, preset, _ in groups]
-    auc = [name for name in datasets if _metric(name) == "ROC-AUC"]
-    metric = f"ROC-AUC on {', '.join(auc)}, accuracy elsewhere" if auc else "accuracy"
-    caption = (
-        f"Test scores in percent ({metric}) under the paper's probe: mean over splits and full retrainings "
-        f'({number}), ± the standard deviation over retrainings. "paper" is the paper\'s figure, '
-        '"authors\' code" what that code scored when it was run again.'
-    )
-    columns = ["graph", "paper", "authors' code", *titles]
-    return f"{caption}\n\n{table(columns, rows)}"
-
-
-def full_tables(records: Sequence[Record]) -> str:
-    """One section a method and preset: both probes, number of retrainings, time, memory."""
-    sections = []
-    for (method, preset, given), graphs in grouped(records).items():
-        rows = []
-        for name in [name for name in _order({(method, preset, given): graphs}) if name in graphs]:
-            trainings = graphs[name]
-            rows.append(
-                [
-                    name,
-                    _metric(name),
-                    trainings[0]["processor"],
-                    *_quoted(method, name),
-                    *[score(trainings, protocol) for protocol in trainings[0]["scores"]],
-                    str(len(trainings)),
-                    _seconds(trainings),
-                    f"{max(training['peak_memory_mib'] for training in trainings):.0f}",
-                ]
-            )
-        columns = ["graph", "metric", "processor", "paper", "authors' code"]
-        columns += [PROTOCOLS[protocol] for protocol in trainings[0]["scores"]]
-        columns += ["retrainings", "fit s", "peak MiB"]
-        heading = f"### {method}, {_title(preset, given)}"
-        sections.append(f"{heading}\n\n{table(columns, rows, text_columns=3)}")
-    return "\n\n".join(sections) or NO_RESULTS
-
-
-def _seconds(trainings: Sequence[Record]) -> str:
-    """Mean time of the trainings that had the machine for themselves."""
-    alone = [training["seconds"]["fit"] for training in trainings if training.get("workers", 1) == 1]
-    return f"{fmean(alone):.1f}" if alone else "-"
-
-
-def _title(preset: str | None, given: str) -> str:
-    return (f"preset `{preset}`" if preset else "defaults") + (f", {given}" if given else "")
-
-
-def _quoted(method: str, name: str) -> list[str]:
-    """The paper's figure for a method, and what the authors' code, which has SP-GCL alone, scored again."""
-    paper = paper_figure(method, name)
-    authors = AUTHORS_CODE.get(name) if method == "spgcl" else None
-    figures = [paper.mean if paper else None, authors]
-    return ["-" if figure is None else f"{figure:.2f}" for figure in figures]
-
-
-def _metric(name: str) -> str:
-    return "ROC-AUC" if name in entries() and entries()[name].metric == "roc_auc" else "accuracy"
-
-
-def _order(groups: dict[Group, dict[str, list[Record]]]) -> list[str]:
-    present = {name for graphs in groups.values() for name in graphs}
-    return [*[name for name in entries() if name in present], *sorted(present - set(entries()))]
-
-
 def dataset_table() -> str:
     """The benchmark graphs as the table of entries has them."""
     rows = [
         [
             f"`{name}`",
-            _metric(name),
+            score_tables.metric(name),
             known.splits + ("" if known.split_seed is None else f", seed {known.split_seed}"),
             known.repository,
             known.licence,
@@ -208,9 +75,25 @@ scored by their own predictions; a retraining of theirs is one model a split, or
 Time and memory are those of training and embedding, without the probes: mean seconds where a training had the
 machine for itself, and the largest peak.
 
-Command: `python benchmarks/scores.py [--preset NAME] GRAPH...`
+Command: `python benchmarks/scores.py [--method NAME] [--preset NAME] GRAPH...`
 
-{full_tables(scores)}
+### All methods, paper's probe
+
+The paper's figure is in parentheses; a score more than two points below it is in bold, and the method's page
+says why. Of a method's settings for a graph the preset `validated` is shown where there is one, else
+`published`, else the defaults. Methods without a figure of the paper come first: no training, or none in its
+tables.
+
+{score_tables.side_by_side(scores, "paper")}
+
+### All methods, tuned probe
+
+The same embeddings under a probe whose strength is chosen for each; the paper has no such figures, those in
+parentheses are again its own.
+
+{score_tables.side_by_side(scores, "tuned")}
+
+{score_tables.full_tables(scores)}
 
 ## Search for the preset `validated`
 
@@ -248,9 +131,9 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
     """Every document with generated parts, as it should be."""
     scores, searched = read_lines(results / "scores.jsonl"), read_lines(results / "search.jsonl")
     blocks = {
-        "README.md": {"results": summary_table(scores, "spgcl")},
+        "README.md": {"results": score_tables.summary_table(scores, "spgcl")},
         "docs/methods/spgcl.md": {
-            "results": summary_table(scores, "spgcl"),
+            "results": score_tables.summary_table(scores, "spgcl"),
             "search": search_tables.found_table(searched, table, NO_RESULTS),
         },
         "docs/data.md": {"datasets": dataset_table(), "differences": difference_table()},

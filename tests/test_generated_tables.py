@@ -98,7 +98,7 @@ def test_without_results_the_documents_say_so(tmp_path, tables):
 
     assert {path.relative_to(ROOT).as_posix() for path in made} == set(DOCUMENTS)
     assert made[ROOT / "README.md"].count(tables.NO_RESULTS) == 1
-    assert made[ROOT / "docs/results.md"].count(tables.NO_RESULTS) == 3
+    assert made[ROOT / "docs/results.md"].count(tables.NO_RESULTS) == 5
 
 
 def test_text_outside_the_markers_is_kept(tables, tmp_path):
@@ -119,16 +119,16 @@ def test_presets_given_values_and_devices_are_not_mixed(tables):
         training("cora", 0, 30.0, preset=None, given={"hidden": "8"}),
     ]
 
-    groups = tables.grouped(records)
+    groups = tables.score_tables.grouped(records)
 
     assert list(groups) == [
         ("spgcl", "published", ""),
         ("spgcl", None, ""),
         ("spgcl", None, "hidden=8"),
     ]
-    assert tables.score(groups["spgcl", "published", ""]["cora"], "paper") == "65.00 ± 5.00"
-    assert tables.score(groups["spgcl", None, ""]["cora"], "paper") == "20.00"
-    summary = tables.summary_table(records, "spgcl")
+    assert tables.score_tables.score(groups["spgcl", "published", ""]["cora"], "paper") == "65.00 ± 5.00"
+    assert tables.score_tables.score(groups["spgcl", None, ""]["cora"], "paper") == "20.00"
+    summary = tables.score_tables.summary_table(records, "spgcl")
     assert "| graph | paper | authors' code | preset `published` | defaults |" in summary
     assert "| cora | 83.16 | 81.97 | 65.00 ± 5.00 | 20.00 |" in summary
     assert "full retrainings (1 to 2)" in summary
@@ -137,21 +137,38 @@ def test_presets_given_values_and_devices_are_not_mixed(tables):
 def test_times_of_trainings_that_shared_the_machine_are_left_out(tables):
     shared = {**training("cora", 0, 50.0), "workers": 4}
 
-    assert "| 50.00 | 51.00 | 1 | - | 100 |" in tables.full_tables([shared])
-    assert "| 2 | 3.0 | 101 |" in tables.full_tables([shared, training("cora", 1, 50.0)])
+    assert "| 50.00 | 51.00 | 1 | - | 100 |" in tables.score_tables.full_tables([shared])
+    assert "| 2 | 3.0 | 101 |" in tables.score_tables.full_tables([shared, training("cora", 1, 50.0)])
 
 
 def test_a_supervised_method_has_one_score_that_of_its_own_predictions(tables):
     supervised = {**training("cora", 0, 50.0), "method": "gcn", "scores": {"predictions": {"test": 81.5}}}
-    text = tables.full_tables([supervised, training("cora", 0, 50.0)])
+    text = tables.score_tables.full_tables([supervised, training("cora", 0, 50.0)])
 
     own, probed = text.split("### spgcl")
     assert "| authors' code | own predictions | retrainings |" in own and "| 81.50 | 1 |" in own
     assert "| paper's probe | tuned probe | retrainings |" in probed and "| 50.00 | 51.00 | 1 |" in probed
 
 
+def test_side_by_side_shows_the_searched_setting_and_marks_what_is_short_of_the_paper(tables):
+    own = {**training("cora", 0, 70.0), "method": "grace"}
+    records = [
+        own,
+        {**own, "preset": "validated", "scores": {"paper": {"test": 79.5}, "tuned": {"test": 80.5}}},
+        {**training("actor", 0, 28.0, preset=None), "method": "grace"},
+        {**training("cora", 0, 60.0, preset=None), "method": "raw"},
+        {**training("cora", 0, 10.0, preset=None, given={"hidden": "8"}), "method": "grace"},
+    ]
+
+    lines = tables.score_tables.side_by_side(records, "paper").splitlines()
+    assert lines[2].startswith("| raw | 60.0 | - |")
+    assert lines[3].startswith("| grace | **79.5 (81.9)** | - |")
+    assert "| grace | - | - | 28.0 (28.3) | - |" in lines
+    assert "| grace | 80.5 (81.9) |" in tables.score_tables.side_by_side(records, "tuned")
+
+
 def test_a_graph_without_a_score_for_a_preset_has_a_dash(tables):
-    summary = tables.summary_table(
+    summary = tables.score_tables.summary_table(
         [training("cora", 0, 50.0), training("actor", 0, 40.0, preset=None)], "spgcl"
     )
 

@@ -22,11 +22,16 @@ def preset(name: str, method: str, dataset: str) -> dict[str, Any]:
     """
     if name not in PRESETS:
         raise unknown("preset", name, PRESETS)
-    graphs = _table(name).get(method, {})
-    if dataset not in graphs or dataset == "common":
-        known = ", ".join(graph for graph in graphs if graph != "common") or "no graph"
+    graphs, known = _table(name).get(method, {}), known_graphs(name, method)
+    if dataset not in known:
         raise InputError(
-            f"preset {name!r} of {method} has no setting for {dataset!r}, only for {known}; "
+            f"preset {name!r} of {method} has no setting for {dataset!r}, "
+            f"only for {', '.join(known) or 'no graph'}; "
             "leave --preset out to use the defaults"
         )
     return {**graphs.get("common", {}), **graphs[dataset]}
+
+
+def known_graphs(name: str, method: str) -> list[str]:
+    """Graphs that a preset has settings of a method for."""
+    return [graph for graph in _table(name).get(method, {}) if graph != "common"]
