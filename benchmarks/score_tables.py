@@ -114,13 +114,18 @@ def summary_table(records: Sequence[Record], method: str) -> str:
 
 
 def side_by_side(records: Sequence[Record], protocol: str) -> str:
-    """Methods by graphs under one protocol, the paper's figure in parentheses, as its tables 1 and 2 are."""
+    """Methods by graphs under one protocol, the paper's figure in parentheses, as its tables 1 and 2 are.
+
+    Of a method's presets and defaults the best on validation speaks for it on a graph.
+    """
     chosen: dict[str, dict[str, list[Record]]] = defaultdict(dict)
-    # Of a method's settings for a graph the one that was searched speaks for it, then the published one.
-    for preset in (None, "published", "validated"):
-        for (method, name, given), graphs in grouped(records).items():
-            if name == preset and not given:
-                chosen[method].update(graphs)
+    for (method, preset, given), graphs in grouped(records).items():
+        if preset not in PRESETS or given:
+            continue
+        for name, trainings in graphs.items():
+            before = chosen[method].get(name)
+            if before is None or _validation(trainings, protocol) > _validation(before, protocol):
+                chosen[method][name] = trainings
     sections = []
     for graphs in (HOMOPHILIC, HETEROPHILIC):
         rows = []
@@ -138,14 +143,22 @@ def _beside_paper(method: str, name: str, trainings: Sequence[Record] | None, pr
     """A cell: the mean score, in bold where it is more than two points below the paper's."""
     if not trainings:
         return "-"
-    # Supervised methods have their own predictions only, which stand in both tables.
-    tests = [each["scores"].get(protocol, each["scores"].get("predictions")) for each in trainings]
-    mean = fmean(test["test"] for test in tests)
+    mean = fmean(_scored(each, protocol)["test"] for each in trainings)
     paper = paper_figure(method, name)
     if paper is None:
         return f"{mean:.1f}"
     text = f"{mean:.1f} ({paper.mean:.1f})"
     return f"**{text}**" if mean < paper.mean - ALLOWED else text
+
+
+def _scored(training: Record, protocol: str) -> dict[str, float]:
+    """Scores under a protocol; supervised methods have their own predictions only, which stand for both."""
+    scores: dict[str, dict[str, float]] = training["scores"]
+    return scores.get(protocol) or scores["predictions"]
+
+
+def _validation(trainings: Sequence[Record], protocol: str) -> float:
+    return fmean(_scored(each, protocol)["validation"] for each in trainings)
 
 
 def _method_order(method: str) -> tuple[int, str]:

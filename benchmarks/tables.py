@@ -80,9 +80,8 @@ Command: `python benchmarks/scores.py [--method NAME] [--preset NAME] GRAPH...`
 ### All methods, paper's probe
 
 The paper's figure is in parentheses; a score more than two points below it is in bold, and the method's page
-says why. Of a method's settings for a graph the preset `validated` is shown where there is one, else
-`published`, else the defaults. Methods without a figure of the paper come first: no training, or none in its
-tables.
+says why. Of the presets and the defaults of a method, the one with the best validation score on the graph is
+shown. Methods without a figure in the paper's tables, most of them without training, come first.
 
 {score_tables.side_by_side(scores, "paper")}
 
