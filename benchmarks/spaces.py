@@ -59,6 +59,7 @@ _VIEWS: Space = {
     "steps": [100, 200, 500, 1000],
     "learning_rate": [1e-4, 5e-4, 1e-3, 0.01],
     "weight_decay": [0.0, 1e-5, 1e-4],
+    "batch_norm": ["none", "plain"],
 }
 _LOCAL_GLOBAL: Space = {
     "layers": [1, 2],
@@ -68,6 +69,7 @@ _LOCAL_GLOBAL: Space = {
     "steps": [50, 100, 200, 300, 500],
     "learning_rate": [3e-4, 1e-3, 3e-3],
     "weight_decay": [0.0, 1e-5, 1e-4],
+    "batch_norm": ["none", "plain"],
 }
 _WALKS: Space = {
     "hidden": [64, 128, 256],
@@ -124,6 +126,7 @@ SPACES: dict[str, Space] = {
         "steps": [50, 100, 200, 500],
         "learning_rate": [3e-4, 1e-3, 3e-3],
         "weight_decay": [0.0, 1e-5, 1e-4],
+        "batch_norm": ["none", "plain"],
     },
     "bgrl": {
         "hidden": [256, 512, 1024],

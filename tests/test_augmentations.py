@@ -14,6 +14,15 @@ from spgcl.tensors import GraphTensors, SparseMatrix
 CPU = torch.device("cpu")
 
 
+@pytest.fixture(scope="module", params=["listed", "zeroed"], autouse=True)
+def form(request):
+    """Views that lack an entry, as on CPU, and such that have it with value 0, as elsewhere."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "zeroed":
+            patch.setattr(augment, "list_entries", augment.zero_entries)
+        yield request.param
+
+
 def seeded(seed=7):
     return torch.Generator().manual_seed(seed)
 
@@ -70,10 +79,11 @@ def tensors_of(graph):
 
 
 def entries_of(graph):
-    """Weight of every entry, by its end points."""
-    ends = zip(graph.adjacency.row_of_entry.tolist(), graph.adjacency.columns.tolist(), strict=True)
-    weights = graph.weights if graph.weighted else torch.ones(len(graph.adjacency.columns))
-    return dict(zip(ends, weights.tolist(), strict=True))
+    """Weight of every entry that is not 0, by its end points."""
+    adjacency = graph.adjacency
+    ends = zip(adjacency.row_of_entry.tolist(), adjacency.columns.tolist(), strict=True)
+    weights = graph.weights if graph.weighted else (adjacency.values != 0).float()
+    return {pair: weight for pair, weight in zip(ends, weights.tolist(), strict=True) if weight}
 
 
 def naive_normalisation(graph):
@@ -161,7 +171,7 @@ def test_edges_are_removed_at_the_rate_asked_for(rate, directed):
     step = 1 if directed else 2
 
     def removed(generator):
-        left = len(augment.drop_edges(graph, rate, generator).adjacency.columns) - 60
+        left = len(entries_of(augment.drop_edges(graph, rate, generator))) - 60
         return (edges - left) // step
 
     share, slack = mean_share(removed, edges // step)
@@ -247,7 +257,7 @@ def test_a_walked_subgraph_holds_together_better_than_random_nodes():
     graph = GraphTensors.of(Graph.from_edges(ends, (ends + 1) % 400, np.ones((400, 1))), CPU)
 
     def edges_left(view):
-        return len(view.adjacency.columns) - 400
+        return int(view.adjacency.values.count_nonzero()) - 400
 
     walked = sum(edges_left(augment.random_walk_subgraph(graph, 0.3, seeded(seed))) for seed in range(10))
     dropped = sum(edges_left(augment.drop_nodes(graph, 0.7, seeded(seed))) for seed in range(10))
@@ -312,6 +322,38 @@ def test_mirrored_entries_are_the_other_direction():
     mirror = augment.mirror_entries(adjacency)
     assert torch.equal(adjacency.row_of_entry[mirror], adjacency.columns)
     assert torch.equal(adjacency.columns[mirror], adjacency.row_of_entry)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_views_of_views_have_no_edge_that_was_removed(directed, weighted):
+    """A removed edge is an entry of value 0: it is neither walked, nor kept when others are added."""
+    graph = random_graph(60, 150, directed=directed, weighted=weighted)
+    view = augment.drop_edges(graph, 0.9, seeded())
+    left = entries_of(view)
+    added = augment.add_edges(view, 0.5, seeded(1))
+    check_is_a_graph(added, graph)
+    new = entries_of(added).keys() - left.keys()
+    assert 0 < len(new) <= 0.5 * (len(left) - 60) + 1 and left.items() <= entries_of(added).items()
+    fewer = entries_of(augment.drop_edges(view, 0.5, seeded(2)))
+    assert fewer.items() < left.items()
+
+
+def test_walks_cross_no_edge_that_was_removed():
+    """A path without its middle edge: the walker of one half never gets to the other but by a fresh start."""
+    ends = np.arange(19)
+    graph = GraphTensors.of(Graph.from_edges(ends, ends + 1, np.ones((20, 1))), CPU)
+    sources, targets = graph.adjacency.row_of_entry, graph.adjacency.columns
+    view = augment.keep_entries(graph, (sources < 10) == (targets < 10))
+    crossed = 0
+    for seed in range(300):
+        kept = augment.walked_nodes(view, 0.15, seeded(seed))
+        crossed += bool(kept[9] and kept[10])
+    walked = sum(
+        bool(kept[9] and kept[10])
+        for kept in (augment.walked_nodes(graph, 0.15, seeded(seed)) for seed in range(300))
+    )
+    assert walked > 3 * crossed
 
 
 def test_a_view_does_not_remember_what_was_smoothed_for_its_graph():

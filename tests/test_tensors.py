@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from scipy import sparse
 
-from spgcl import tensors
+from spgcl import patterns
 from spgcl.graph import Graph
 from spgcl.tensors import DENSE_FROM, GraphTensors, SparseMatrix, distinct, divided_by_row_sums
 
@@ -94,8 +96,8 @@ def test_gradients_of_a_symmetric_product_match_finite_differences():
 
 @pytest.mark.parametrize("rows_a_part", [1, 2, 3, 7])
 def test_gradients_added_up_from_parts_of_the_rows_are_the_same(rows_a_part, monkeypatch):
-    monkeypatch.setattr(tensors, "LEAST_ENTRIES", 0)
-    monkeypatch.setattr(tensors, "ROWS_A_PART", rows_a_part)
+    monkeypatch.setattr(patterns, "LEAST_ENTRIES", 0)
+    monkeypatch.setattr(patterns, "ROWS_A_PART", rows_a_part)
     matrix, dense = random_matrix()
     assert len(matrix._transposed_parts) == -(-7 // rows_a_part)
     other = torch.randn(5, 3, dtype=torch.float64, requires_grad=True)
@@ -105,9 +107,32 @@ def test_gradients_added_up_from_parts_of_the_rows_are_the_same(rows_a_part, mon
 
 
 def test_thin_parts_of_the_rows_are_left_together(monkeypatch):
-    monkeypatch.setattr(tensors, "ROWS_A_PART", 2)
+    monkeypatch.setattr(patterns, "ROWS_A_PART", 2)
     matrix, _ = random_matrix()
-    assert matrix._transposed_parts == [matrix.transposed]
+    (part,) = matrix._transposed_parts
+    assert torch.equal(part.dense(), matrix.transposed.dense())
+
+
+@pytest.mark.parametrize("rows_a_part", [3, 100])
+@pytest.mark.parametrize("lasting", [True, False])
+def test_other_values_at_the_same_entries(lasting, rows_a_part, monkeypatch):
+    """Products and gradients are those of the new values, and the pattern is worked on once."""
+    monkeypatch.setattr(patterns, "LEAST_ENTRIES", 0)
+    monkeypatch.setattr(patterns, "ROWS_A_PART", rows_a_part)
+    matrix, dense = random_matrix()
+    matrix = replace(matrix, lasting=lasting)
+    other = torch.randn(5, 3, dtype=torch.float64, requires_grad=True)
+    weights = torch.randn(7, 3, dtype=torch.float64)
+    for values in (torch.arange(len(matrix.values)).double(), torch.zeros(len(matrix.values)).double()):
+        changed = matrix.revalued(values)
+        expected = torch.zeros_like(dense)
+        expected[dense != 0] = values
+        torch.testing.assert_close(changed @ other, expected @ other)
+        torch.testing.assert_close(changed.transposed.dense(), expected.T)
+        (found,) = torch.autograd.grad(((changed @ other) * weights).sum(), other)
+        torch.testing.assert_close(found, expected.T @ weights)
+        assert changed.lasting == lasting and changed.pattern is matrix.pattern
+    torch.testing.assert_close(matrix.dense(), dense)
 
 
 # Few node numbers among many are sorted, many are marked in a mask: both give the same answer.

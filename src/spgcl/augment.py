@@ -1,10 +1,12 @@
 """The augmentations of the paper's Table 11, each from a graph on a device to a new one.
 
 A view keeps all nodes in their rows, so that two views can be compared node by node: a dropped node loses its
-edges and its features. Undirected graphs stay undirected, and no self loop is ever dropped or added.
+edges and its features. Undirected graphs stay undirected, and no self loop is ever dropped or added. An edge
+that is removed has no entry on CPU, and one of value 0 elsewhere, where every view then has the same shapes.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -27,8 +29,7 @@ def drop_edges(graph: GraphTensors, rate: float | Tensor, generator: torch.Gener
     adjacency = graph.adjacency
     kept = torch.rand(len(adjacency.columns), generator=generator, device=graph.device) >= rate
     if adjacency.symmetric:
-        above = adjacency.row_of_entry < adjacency.columns
-        kept = torch.where(above, kept, kept[mirror_entries(adjacency)])
+        kept = torch.where(adjacency.pattern.above, kept, kept.index_select(0, mirror_entries(adjacency)))
     return keep_entries(graph, kept)
 
 
@@ -37,23 +38,24 @@ def add_edges(graph: GraphTensors, rate: float, generator: torch.Generator) -> G
 
     Pairs that are edges already, or are drawn twice, change nothing: on dense graphs fewer are new.
     """
-    adjacency, num_nodes = graph.adjacency, graph.num_nodes
-    num_edges = len(adjacency.columns) - num_nodes
-    count = round(rate * (num_edges // 2 if adjacency.symmetric else num_edges))
+    num_nodes, symmetric = graph.num_nodes, graph.adjacency.symmetric
+    present = graph.adjacency.values.nonzero().reshape(-1)
+    num_edges = len(present) - num_nodes
+    count = round(rate * (num_edges // 2 if symmetric else num_edges))
     if not count:
         return graph
     sources = torch.randint(num_nodes, (count,), generator=generator, device=graph.device)
     # An offset below the number of nodes never leads back to the node itself.
     offsets = torch.randint(1, num_nodes, (count,), generator=generator, device=graph.device)
     targets = (sources + offsets) % num_nodes
-    if adjacency.symmetric:
+    if symmetric:
         sources, targets = torch.cat([sources, targets]), torch.cat([targets, sources])
-    known = adjacency.row_of_entry.long() * num_nodes + adjacency.columns
+    known = (graph.adjacency.row_of_entry.long() * num_nodes + graph.adjacency.columns)[present]
     keys, places = torch.unique(torch.cat([known, sources * num_nodes + targets]), return_inverse=True)
     weights = None
     if graph.weights is not None:
         weights = graph.weights.new_ones(len(keys))
-        weights[places[: len(known)]] = graph.weights
+        weights[places[: len(known)]] = graph.weights[present]
     return with_entries(graph, keys // num_nodes, keys % num_nodes, weights)
 
 
@@ -89,7 +91,8 @@ def walked_nodes(graph: GraphTensors, share: float, generator: torch.Generator) 
         missing -= len(new)
         draws, whims = torch.rand(2, len(walkers), generator=generator, device=device)
         counts = adjacency.rows[walkers + 1] - adjacency.rows[walkers]
-        stepped = adjacency.columns[adjacency.rows[walkers] + (draws * counts).long()].long()
+        entries = adjacency.rows[walkers] + (draws * counts).long()
+        stepped = torch.where(adjacency.values[entries] != 0, adjacency.columns[entries].long(), walkers)
         # Some walkers that find nothing new start anew: a small component cannot hold them for ever.
         fresh = torch.randint(graph.num_nodes, walkers.shape, generator=generator, device=device)
         walkers = torch.where(kept[stepped] & (whims < RESTARTS), fresh, stepped)
@@ -104,7 +107,7 @@ def mask_features(graph: GraphTensors, rate: float | Tensor, generator: torch.Ge
     kept = (torch.rand(width, generator=generator, device=graph.device) >= rate).float()
     features = graph.features
     if isinstance(features, SparseMatrix):
-        return replace(graph, features=replace(features, values=features.values * kept[features.columns]))
+        return replace(graph, features=features.revalued(features.values * kept[features.columns]))
     return replace(graph, features=features * kept)
 
 
@@ -114,7 +117,7 @@ def drop_features(graph: GraphTensors, rate: float, generator: torch.Generator) 
     values = features.values if isinstance(features, SparseMatrix) else features
     kept = (torch.rand(values.shape, generator=generator, device=graph.device) >= rate).float()
     if isinstance(features, SparseMatrix):
-        return replace(graph, features=replace(features, values=values * kept))
+        return replace(graph, features=features.revalued(values * kept))
     return replace(graph, features=values * kept)
 
 
@@ -122,9 +125,44 @@ def shuffle_nodes(graph: GraphTensors, generator: torch.Generator) -> GraphTenso
     """Deal the feature rows out to other nodes: the corruption of DGI."""
     order = torch.randperm(graph.num_nodes, generator=generator, device=graph.device)
     features = graph.features
-    return replace(
-        graph, features=features.select(order) if isinstance(features, SparseMatrix) else features[order]
-    )
+    if isinstance(features, SparseMatrix):
+        parts = (features.rows, features.columns, features.values, features.num_columns)
+        return replace(
+            graph, features=Shuffled(*parts, lasting=features.lasting, known=features.pattern, order=order)
+        )
+    return replace(graph, features=features[order])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Shuffled(SparseMatrix):
+    """A matrix whose rows come in another order: its entries stay, and products have their rows reordered.
+
+    Attributes:
+        order: Row of the entries for every row.
+    """
+
+    order: Tensor
+
+    def dense(self) -> Tensor:
+        """The matrix with its zeros, rows in order."""
+        return super().dense()[self.order]
+
+    def __matmul__(self, dense: Tensor) -> Tensor:
+        product: Tensor = _Reordered.apply(super().__matmul__(dense), self.order)  # type: ignore[no-untyped-call]
+        return product
+
+
+class _Reordered(torch.autograd.Function):
+    """Rows in the order of a permutation; the gradient is a reordering, too, and adds nothing up."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, order: Tensor) -> Tensor:
+        ctx.order = order
+        return rows.index_select(0, order)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return gradient.index_select(0, ctx.order.argsort()), None
 
 
 def keep_nodes(graph: GraphTensors, kept: Tensor) -> GraphTensors:
@@ -134,16 +172,29 @@ def keep_nodes(graph: GraphTensors, kept: Tensor) -> GraphTensors:
     features = graph.features
     if isinstance(features, SparseMatrix):
         values = features.values * kept[features.row_of_entry].float()
-        return replace(view, features=replace(features, values=values))
+        return replace(view, features=features.revalued(values))
     return replace(view, features=features * kept[:, None].float())
 
 
 def keep_entries(graph: GraphTensors, kept: Tensor) -> GraphTensors:
     """A view with the marked entries of the adjacency, and every self loop."""
-    adjacency = graph.adjacency
-    chosen = (kept | (adjacency.row_of_entry == adjacency.columns)).nonzero().reshape(-1)
+    kept = kept | graph.adjacency.pattern.loops
+    # On CPU every entry costs time in every product; elsewhere other shapes at every step cost more.
+    return list_entries(graph, kept) if graph.device.type == "cpu" else zero_entries(graph, kept)
+
+
+def list_entries(graph: GraphTensors, kept: Tensor) -> GraphTensors:
+    """A view that has the marked entries and no others."""
+    adjacency, chosen = graph.adjacency, kept.nonzero().reshape(-1)
     weights = None if graph.weights is None else graph.weights[chosen]
     return with_entries(graph, adjacency.row_of_entry[chosen], adjacency.columns[chosen], weights)
+
+
+def zero_entries(graph: GraphTensors, kept: Tensor) -> GraphTensors:
+    """A view that has the marked entries and, with value 0, all others: work on the pattern is shared."""
+    adjacency = graph.adjacency
+    weights = adjacency.values.sign() if graph.weights is None else graph.weights
+    return normalised_anew(graph, adjacency.revalued(weights * kept))
 
 
 def with_entries(
@@ -154,16 +205,23 @@ def with_entries(
     values = torch.ones(len(sources), device=graph.device) if weights is None else weights
     bounds = torch.arange(graph.num_nodes + 1, dtype=sources.dtype, device=graph.device)
     rows = torch.searchsorted(sources, bounds).to(old.rows.dtype)
-    degrees = torch.zeros(graph.num_nodes, device=graph.device).index_add_(0, sources.long(), values)
-    if old.symmetric:
+    columns = targets.to(old.columns.dtype)
+    return normalised_anew(graph, SparseMatrix(rows, columns, values, old.num_columns, old.symmetric))
+
+
+def normalised_anew(graph: GraphTensors, weights: SparseMatrix) -> GraphTensors:
+    """The same nodes and features with edges of these weights, loops among them."""
+    degrees = (weights @ torch.ones(graph.num_nodes, 1, device=graph.device)).view(-1)
+    sources, targets = weights.row_of_entry, weights.columns
+    if weights.symmetric:
         scale = degrees.rsqrt()
-        values = values * scale[sources.long()] * scale[targets.long()]
+        values = weights.values * scale[sources] * scale[targets]
     else:
-        values = values / degrees[sources.long()]
-    adjacency = SparseMatrix(rows, targets.to(old.columns.dtype), values, old.num_columns, old.symmetric)
-    return GraphTensors(graph.features, adjacency, weights)
+        values = weights.values / degrees[sources]
+    kept = None if graph.weights is None else weights.values
+    return GraphTensors(graph.features, weights.revalued(values), kept)
 
 
 def mirror_entries(adjacency: SparseMatrix) -> Tensor:
     """For every entry (i, j) of a symmetric matrix in row order, the number of the entry (j, i)."""
-    return torch.sort(adjacency.columns, stable=True).indices
+    return adjacency.pattern.transposed[1]

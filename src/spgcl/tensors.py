@@ -1,7 +1,7 @@
 """A graph on a device: sparse matrices with row selection and gradients, and what encoders read."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,14 +12,11 @@ from torch import Tensor, nn
 
 from spgcl import kernels
 from spgcl.graph import Features, Graph
+from spgcl.patterns import Pattern, tensors_of
 from spgcl.propagate import normalised_adjacency
 
 # Above this share of non-zeros a dense product is the faster one: measured on CPU, set lower on accelerators.
 DENSE_FROM = {"cpu": 0.1, "cuda": 0.02}
-# A transpose reads the rows of the other factor in any order. So many rows at a time stay in the cache of a
-# CPU core; where a column has fewer entries among them, adding the parts up costs more than that gains.
-ROWS_A_PART = 8192
-LEAST_ENTRIES = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +30,7 @@ class SparseMatrix:
         num_columns: Width of the matrix.
         symmetric: Whether the matrix equals its transpose, which then costs nothing.
         lasting: Whether it serves many products, so that work on its structure pays.
+        known: Its pattern, where another matrix has the same one.
     """
 
     rows: Tensor
@@ -41,6 +39,7 @@ class SparseMatrix:
     num_columns: int
     symmetric: bool = False
     lasting: bool = False
+    known: Pattern | None = None
 
     @classmethod
     def of(cls, matrix: sparse.csr_array, device: torch.device, *, symmetric: bool = False) -> "SparseMatrix":
@@ -66,49 +65,64 @@ class SparseMatrix:
         return self.rows.diff()
 
     @cached_property
+    def pattern(self) -> Pattern:
+        """Where the entries are."""
+        return self.known or Pattern(self.rows, self.columns, self.num_columns)
+
+    @property
     def longest(self) -> int:
         """Most entries in a row."""
-        return int(self.counts.max()) if self.num_rows else 0
+        return self.pattern.longest
 
-    @cached_property
+    @property
     def pieces(self) -> tuple[Tensor, Tensor, int]:
         """The rows cut into pieces of few entries, for the kernels on CUDA."""
-        return kernels.cut(self.rows)
+        return self.pattern.pieces
 
-    @cached_property
+    @property
     def row_of_entry(self) -> Tensor:
         """Row of every entry, the other half of a coordinate list."""
-        numbers = torch.arange(self.num_rows, dtype=self.columns.dtype, device=self.columns.device)
-        return numbers.repeat_interleave(self.counts, output_size=len(self.columns))
+        return self.pattern.row_of_entry
+
+    def revalued(self, values: Tensor) -> "SparseMatrix":
+        """The same entries with other values, symmetric where this one is; work on the pattern is shared."""
+        return replace(self, values=values, known=self.pattern)
 
     @cached_property
     def transposed(self) -> "SparseMatrix":
         """The transpose, entries of a row in order of the original row."""
         if self.symmetric:
             return self
-        if self.columns.device.type == "cpu":
-            # Counting the entries of every column takes a third of the time of sorting them.
-            parts = _tensors_of(self._as_scipy.tocsc())
-            return SparseMatrix(*parts, num_columns=self.num_rows, lasting=self.lasting)
-        columns, order = torch.sort(self.columns, stable=True)
-        bounds = torch.arange(self.num_columns + 1, dtype=columns.dtype, device=columns.device)
-        pointers = torch.searchsorted(columns, bounds).to(self.rows.dtype)
-        rows, values = self.row_of_entry[order], self.values[order]
-        return SparseMatrix(pointers, rows, values, self.num_rows, lasting=self.lasting)
+        if self.lasting or not self.pattern.on_cpu:
+            return self._transpose(*self._reordered(*self.pattern.transposed))
+        return self._transpose(*self.pattern.by_columns(self.values))
 
     @cached_property
     def _transposed_parts(self) -> list["SparseMatrix"]:
-        """Transposes of the rows, `ROWS_A_PART` at a time: their products add up to that of the transpose."""
-        starts = range(0, self.num_rows, ROWS_A_PART)
-        if self.symmetric or len(self.columns) < LEAST_ENTRIES * len(starts) * self.num_columns:
-            return [self.transposed]
-        parts = (self._as_scipy[start : start + ROWS_A_PART] for start in starts)
-        return [SparseMatrix(*_tensors_of(part.tocsc()), num_columns=part.shape[0]) for part in parts]
+        """Transposes of some rows at a time, whose products add up to that of the transpose."""
+        if self.symmetric:
+            return [self]
+        if self.lasting:
+            return [self._transpose(*self._reordered(*part)) for part in self.pattern.transposed_parts]
+        return [self._transpose(*part) for part in self.pattern.parts_by_columns(self.values)]
+
+    def _reordered(self, pattern: Pattern, order: Tensor) -> tuple[Pattern, Tensor]:
+        return pattern, self.values.index_select(0, order)
+
+    def _transpose(self, pattern: Pattern, values: Tensor) -> "SparseMatrix":
+        return SparseMatrix(
+            pattern.rows, pattern.columns, values, pattern.num_columns, lasting=self.lasting, known=pattern
+        )
+
+    @property
+    def recordable(self) -> bool:
+        """Whether its products are kernels on CUDA that a recorded step can hold."""
+        return self.lasting and self.columns.dtype == torch.int32 and kernels.serve(self.values)
 
     def select(self, chosen: Tensor) -> "SparseMatrix":
         """The chosen rows, in the order given; repeats are allowed."""
         if self.columns.device.type == "cpu":
-            return SparseMatrix(*_tensors_of(self._as_scipy[chosen.numpy()]), num_columns=self.num_columns)
+            return SparseMatrix(*tensors_of(self._as_scipy[chosen.numpy()]), num_columns=self.num_columns)
         starts = self.rows[chosen]
         counts = self.rows[chosen + 1] - starts
         pointers = torch.zeros(len(chosen) + 1, dtype=self.rows.dtype, device=self.rows.device)
@@ -139,11 +153,9 @@ class SparseMatrix:
         values = self.values.to(dense.dtype)
         if dense.device.type == "cuda":
             # The library's product is as fast, but adds long rows up in an order that differs each time.
-            fitting = dense.dtype == torch.float32 and self.columns.dtype == torch.int32
-            if self.lasting and fitting and kernels.available():
-                return kernels.all_rows(
-                    self.pieces, self.columns, values, dense, self._row_numbers, self._column_numbers
-                )
+            if self.recordable and dense.dtype == torch.float32:
+                places = self.pattern.row_numbers, self.pattern.column_numbers
+                return kernels.all_rows(self.pieces, self.columns, values, dense, *places)
             return self._compressed(values) @ dense
         # A sum over weighted rows of a table is this product, and the fastest CPU kernel for it.
         return torch.nn.functional.embedding_bag(
@@ -167,17 +179,7 @@ class SparseMatrix:
 
     @cached_property
     def _as_scipy(self) -> sparse.csr_array:
-        """The same memory as a SciPy matrix, on CPU."""
-        parts = tuple(part.numpy() for part in (self.values, self.columns, self.rows))
-        return sparse.csr_array(parts, shape=(self.num_rows, self.num_columns))
-
-    @cached_property
-    def _row_numbers(self) -> Tensor:
-        return torch.arange(self.num_rows, dtype=torch.int32, device=self.columns.device)
-
-    @cached_property
-    def _column_numbers(self) -> Tensor:
-        return torch.arange(self.num_columns, dtype=torch.int32, device=self.columns.device)
+        return self.pattern.as_scipy(self.values)
 
     def _compressed(self, values: Tensor) -> Tensor:
         with warnings.catch_warnings():
@@ -186,11 +188,6 @@ class SparseMatrix:
             return torch.sparse_csr_tensor(
                 self.rows, self.columns, values, size=(self.num_rows, self.num_columns)
             )
-
-
-def _tensors_of(matrix: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """Pointers, indices and values of a compressed SciPy matrix, not copied."""
-    return torch.from_numpy(matrix.indptr), torch.from_numpy(matrix.indices), torch.from_numpy(matrix.data)
 
 
 class _Product(torch.autograd.Function):
@@ -245,6 +242,12 @@ class GraphTensors:
     def device(self) -> torch.device:
         """Where the tensors are."""
         return self.adjacency.values.device
+
+    @property
+    def recordable(self) -> bool:
+        """Whether a step that multiplies with it can be recorded: on CUDA, by kernels of fixed shapes."""
+        features = self.features
+        return self.adjacency.recordable and (isinstance(features, Tensor) or features.recordable)
 
     @cached_property
     def smoothed(self) -> Tensor:

@@ -14,7 +14,16 @@ from spgcl.errors import InputError
 from spgcl.evaluation import probe
 from spgcl.graph import Graph
 from spgcl.methods import create
-from spgcl.methods.afgrl import AFGRL, k_means, nearest_nodes, neighbour_loss, shared_clusters
+from spgcl.methods.afgrl import (
+    AFGRL,
+    k_means,
+    marked_means,
+    nearest_nodes,
+    neighbour_loss,
+    partner_sums,
+    shared_clusters,
+    sorted_means,
+)
 from spgcl.tensors import SparseMatrix
 from spgcl.training import train
 
@@ -119,6 +128,29 @@ def test_a_cluster_without_nodes_stays_where_it_is():
     vectors = torch.tensor([[0.0, 0.0], [0.0, 1.0], [5.0, 5.0]])
     centres = torch.tensor([[[0.0, 0.0], [90.0, 90.0], [5.0, 5.0]]])
     assert k_means(vectors, centres, 3).tolist() == [[0, 0, 2]]
+
+
+def test_means_by_marks_are_those_by_sorting():
+    vectors = torch.randn(40, 3, generator=seeded(), dtype=torch.float64)
+    clusters = torch.randint(4, (2, 40), generator=seeded())
+    clusters[clusters == 2] = 1
+    centres = torch.randn(2, 4, 3, generator=seeded(), dtype=torch.float64)
+    marked = marked_means(vectors, clusters, centres)
+    torch.testing.assert_close(marked, sorted_means(vectors, clusters, centres))
+    assert torch.equal(marked[:, 2], centres[:, 2])
+
+
+def test_vectors_of_partners_add_up_to_both_products():
+    vectors = torch.randn(6, 4, generator=seeded(), dtype=torch.float64)
+    columns = torch.randint(6, (18,), generator=seeded())
+    values = (torch.rand(18, generator=seeded()) < 0.5).double()
+    pairs = SparseMatrix(torch.arange(0, 19, 3), columns, values, 6)
+    expected = torch.zeros(6, 4, dtype=torch.float64)
+    for place, (node, value) in enumerate(zip(columns.tolist(), values.tolist(), strict=True)):
+        expected[place // 3] += value * vectors[node]
+        expected[node] += value * vectors[place // 3]
+    assert 0 < values.sum() < 18
+    torch.testing.assert_close(partner_sums(vectors, pairs), expected)
 
 
 def test_clusters_are_shared_when_any_clustering_says_so():

@@ -117,7 +117,7 @@ def test_entries_are_found_among_keys():
 
 
 def test_the_embedding_is_that_of_two_convolutions_the_second_without_activation():
-    method, prepared = make_method()
+    method, prepared = make_method(normalise_features=False)
     graph = make_graph()
     looped = graph.adjacency.toarray() + np.eye(30)
     scale = 1 / np.sqrt(looped.sum(axis=1))

@@ -3,6 +3,7 @@ import torch
 from contrast_oracle import naive_loss
 from torch.nn.functional import normalize
 
+from spgcl.errors import InputError
 from spgcl.methods import node_contrast as module
 from spgcl.methods.node_contrast import node_contrast
 
@@ -35,7 +36,9 @@ def test_the_objective_is_that_of_naive_loops(num_nodes, temperature):
 
 # One entry, some that do not divide the number of rows, half of them, all of them, more than there are.
 @pytest.mark.parametrize("tile", [1, 3, 4, 7, 14, 100])
-def test_tiles_give_the_value_and_gradient_of_the_whole_matrix(tile):
+@pytest.mark.parametrize("kept_bytes", [0, 10**6], ids=["computed-twice", "kept"])
+def test_tiles_give_the_value_and_gradient_of_the_whole_matrix(tile, kept_bytes, monkeypatch):
+    monkeypatch.setattr(module, "KEPT_BYTES", kept_bytes)
     first, second = (view.requires_grad_() for view in two_views())
     # Another function follows, so that the incoming gradient is not 1.
     expected = 3 * unblocked(first, second, 0.4)
@@ -62,6 +65,11 @@ def test_a_low_temperature_neither_overflows_nor_vanishes():
     assert gradient.isfinite().all() and gradient.abs().max() > 0
 
 
+def test_a_temperature_whose_exponentials_overflow_is_refused():
+    with pytest.raises(InputError, match=r"temperature is 0\.001"):
+        node_contrast(*two_views(), temperature=0.001)
+
+
 def test_the_order_of_nodes_makes_no_difference():
     first, second = two_views(30)
     order = torch.randperm(30, generator=torch.Generator().manual_seed(1))
@@ -80,12 +88,17 @@ def test_only_half_of_the_similarities_are_computed_one_tile_at_a_time(monkeypat
             yield tile
 
     monkeypatch.setattr(module, "_tiles", watched)
+    monkeypatch.setattr(module, "KEPT_BYTES", 800 * 800 * 8 - 1)
     first, second = (view.requires_grad_() for view in two_views(400))
     node_contrast(first, second, temperature=0.4, tile=40).backward()
-    # 800 rows are 20 tiles: those on and above the diagonal, for the normalisers and for the gradient.
+    # 800 rows are 20 tiles: those on and above the diagonal, for the sums and for the gradient.
     assert sizes == [40 * 40] * (2 * 20 * 21 // 2)
+    sizes.clear()
+    monkeypatch.setattr(module, "KEPT_BYTES", 800 * 800 * 8)
+    node_contrast(first, second, temperature=0.4, tile=40).backward()
+    assert sizes == [40 * 40] * (20 * 21 // 2)
 
 
-def test_without_a_gradient_only_the_normalisers_are_computed(monkeypatch):
+def test_without_a_gradient_only_the_sums_are_computed(monkeypatch):
     monkeypatch.setattr(module, "_repulsion", None)
     assert node_contrast(*two_views(), temperature=0.4).isfinite()

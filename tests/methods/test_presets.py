@@ -152,7 +152,8 @@ def test_every_row_is_valid_and_names_a_known_graph(row):
     values = preset(name, method, graph)
     assert checked(METHODS[method], values) == values
     settings = resolved_settings(method, name, graph, {"hidden": 4})
-    create(method, 3, seed=0, settings=settings)
+    task = (2, 3) if METHODS[method].supervised else None
+    create(method, 3, task=task, seed=0, settings=settings)
 
 
 def test_validated_lists_only_what_differs_from_the_defaults():

@@ -202,7 +202,8 @@ def test_gradients_match_central_differences(changes, sparse_features):
 @pytest.mark.parametrize("rows", ["all", "pool"])
 def test_batch_norm_takes_its_statistics_from_the_rows_asked_for(rows):
     graph = make_graph()
-    method, prepared = prepared_in_double(graph, batch_norm="plain", batch_norm_rows=rows, layers=1)
+    settings = {"batch_norm": "plain", "batch_norm_rows": rows, "layers": 1, "pool": "lists"}
+    method, prepared = prepared_in_double(graph, **settings)
     method.loss(prepared, 0, seeded())
     layer = method.encoder.convolutions[0]
     pool, _, _ = drawn_by(

@@ -26,11 +26,21 @@ def neighbour_loss(predictions: Tensor, targets: Tensor, pairs: SparseMatrix) ->
     Args:
         predictions: What the predictor makes of the online embeddings (Z), shape (nodes, width).
         targets: The target encoder's embeddings (H), same shape, without gradient.
-        pairs: Entries of 1 where j is a positive of i.
+        pairs: Entries of 1 where j is a positive of i; on CUDA as many in every row, some of them 0.
     """
     known = normalize(targets, dim=1)
-    wanted = pairs @ known + pairs.transposed @ known
-    return 4 - 2 * (normalize(predictions, dim=1) * wanted).sum() / len(pairs.columns)
+    wanted = partner_sums(known, pairs) if known.is_cuda else pairs @ known + pairs.transposed @ known
+    return 4 - 2 * (normalize(predictions, dim=1) * wanted).sum() / pairs.values.sum()
+
+
+def partner_sums(vectors: Tensor, pairs: SparseMatrix) -> Tensor:
+    """For every node the vectors of its partners in pairs, added up, where all rows have as many entries."""
+    shape = (len(vectors), -1)
+    sums = torch.zeros_like(vectors)
+    for nodes, values in zip(pairs.columns.view(shape).T, pairs.values.view(shape).T, strict=True):
+        sums += values[:, None] * vectors[nodes]
+        sums.index_add_(0, nodes, values[:, None] * vectors)
+    return sums
 
 
 def nearest_nodes(vectors: Tensor, others: Tensor, count: int, block_bytes: int = BLOCK_BYTES) -> Tensor:
@@ -45,7 +55,7 @@ def nearest_nodes(vectors: Tensor, others: Tensor, count: int, block_bytes: int 
     found = []
     for rows in _row_blocks(len(vectors), len(vectors), vectors, block_bytes):
         similarities = vectors[rows] @ others.T
-        similarities[torch.arange(len(rows), device=rows.device), rows] = torch.inf
+        similarities.diagonal(rows.start).fill_(torch.inf)
         found.append(similarities.topk(min(count, len(vectors)), dim=1).indices)
     return torch.cat(found)
 
@@ -62,8 +72,9 @@ def k_means(vectors: Tensor, centres: Tensor, iterations: int, block_bytes: int 
     Returns:
         Cluster of every node, shape (clusterings, nodes).
     """
+    means = marked_means if vectors.is_cuda else sorted_means
     for _ in range(iterations):
-        centres = _mean_rows(vectors, _nearest_centres(vectors, centres, block_bytes), centres)
+        centres = means(vectors, _nearest_centres(vectors, centres, block_bytes), centres)
     return _nearest_centres(vectors, centres, block_bytes)
 
 
@@ -81,13 +92,25 @@ def _nearest_centres(vectors: Tensor, centres: Tensor, block_bytes: int) -> Tens
     offsets = -flat.square().sum(dim=1) / 2
     blocks = _row_blocks(len(vectors), len(flat), vectors, block_bytes)
     closest = [
-        torch.addmm(offsets, vectors[rows], flat.T).view(len(rows), *centres.shape[:2]).argmax(dim=2)
+        torch.addmm(offsets, vectors[rows], flat.T).view(-1, *centres.shape[:2]).argmax(dim=2)
         for rows in blocks
     ]
     return torch.cat(closest).T
 
 
-def _mean_rows(vectors: Tensor, clusters: Tensor, centres: Tensor) -> Tensor:
+def marked_means(vectors: Tensor, clusters: Tensor, centres: Tensor) -> Tensor:
+    """Mean row of every cluster, or its centre where it is empty, by dense products of fixed shapes."""
+    numbers = torch.arange(centres.shape[1], device=clusters.device)[:, None]
+    means = []
+    for labels, before in zip(clusters, centres, strict=True):
+        members = (labels == numbers).to(vectors.dtype)
+        counts = members.sum(dim=1, keepdim=True)
+        means.append(torch.where(counts > 0, members @ vectors / counts.clamp(min=1), before))
+    return torch.stack(means)
+
+
+def sorted_means(vectors: Tensor, clusters: Tensor, centres: Tensor) -> Tensor:
+    """The same by a sort of the nodes, which is far less work."""
     num_clusterings, num_clusters, _ = centres.shape
     shifts = torch.arange(num_clusterings, device=clusters.device)[:, None] * num_clusters
     owners, order = (clusters + shifts).flatten().sort(stable=True)
@@ -99,9 +122,9 @@ def _mean_rows(vectors: Tensor, clusters: Tensor, centres: Tensor) -> Tensor:
     return torch.where(counts.view(num_clusterings, num_clusters, 1) > 0, means, centres)
 
 
-def _row_blocks(num_rows: int, width: int, like: Tensor, block_bytes: int) -> tuple[Tensor, ...]:
+def _row_blocks(num_rows: int, width: int, like: Tensor, block_bytes: int) -> list[slice]:
     size = max(1, block_bytes // (like.element_size() * width))
-    return torch.split(torch.arange(num_rows, device=like.device), size)
+    return [slice(start, start + size) for start in range(0, num_rows, size)]
 
 
 class AFGRL(Method):
@@ -167,6 +190,10 @@ class AFGRL(Method):
         del supervision
         return PreparedPairs.of(graph, device, normalise_features=self.normalise_features)
 
+    def is_static(self, prepared: Prepared) -> bool:
+        """Where products are kernels of fixed shapes: on CUDA."""
+        return prepared.graph.recordable
+
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Find the positives of all nodes with both encoders, then the loss over them."""
         del step
@@ -190,6 +217,10 @@ class AFGRL(Method):
         clusters = k_means(known, known[starts], self.cluster_steps)
         rows = torch.arange(num_nodes, device=chosen.device)[:, None]
         kept = is_entry(rows * num_nodes + chosen, keys) | shared_clusters(clusters, chosen)
+        if kept.is_cuda:
+            # Entries of value 0 instead of none: a step has the same shapes each time, and can be recorded.
+            ends = torch.arange(0, kept.numel() + 1, kept.shape[1], device=chosen.device)
+            return SparseMatrix(ends, chosen.reshape(-1), kept.reshape(-1).to(known.dtype), num_nodes)
         pointers = torch.zeros(num_nodes + 1, dtype=torch.int64, device=chosen.device)
         torch.cumsum(kept.sum(dim=1), 0, out=pointers[1:])
         columns = chosen[kept]
@@ -198,7 +229,13 @@ class AFGRL(Method):
     def optimiser(self) -> torch.optim.Optimizer:
         """AdamW over the online encoder and the predictor."""
         weights = [weight for weight in self.parameters() if weight.requires_grad]
-        return torch.optim.AdamW(weights, lr=self.learning_rate, weight_decay=self.weight_decay, fused=True)
+        return torch.optim.AdamW(
+            weights,
+            lr=self.learning_rate,
+            weight_decay=self.weight_decay,
+            fused=True,
+            capturable=weights[0].is_cuda,
+        )
 
     def after_step(self, step: int) -> None:
         """Move the target towards the online encoder."""

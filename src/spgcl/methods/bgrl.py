@@ -35,8 +35,7 @@ def cosine_schedule(step: int, steps: int, warm_up: float = 0.0) -> float:
 @torch.no_grad()
 def move_average(average: nn.Module, current: nn.Module, decay: float) -> None:
     """Move the weights of `average` towards those of `current`, Eq. 3."""
-    for slow, fast in zip(average.parameters(), current.parameters(), strict=True):
-        slow.lerp_(fast, 1 - decay)
+    torch._foreach_lerp_(list(average.parameters()), list(current.parameters()), 1 - decay)
 
 
 class BGRL(Method):
@@ -98,6 +97,10 @@ class BGRL(Method):
         del supervision
         return Prepared(GraphTensors.of(graph, device, normalise_features=self.normalise_features))
 
+    def is_static(self, prepared: Prepared) -> bool:
+        """Where products are kernels of fixed shapes: views of a graph on CUDA differ in values alone."""
+        return prepared.graph.recordable
+
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Eq. 1 in both directions."""
         del step
@@ -117,7 +120,11 @@ class BGRL(Method):
         """AdamW over the online encoder and the predictor, at the rate of the first step."""
         weights = [weight for weight in self.parameters() if weight.requires_grad]
         self.scheduled = torch.optim.AdamW(
-            weights, lr=self._rate(0), weight_decay=self.weight_decay, fused=True
+            weights,
+            lr=self._rate(0),
+            weight_decay=self.weight_decay,
+            fused=True,
+            capturable=weights[0].is_cuda,
         )
         return self.scheduled
 

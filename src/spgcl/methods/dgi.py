@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from spgcl.augment import shuffle_nodes
-from spgcl.encoders import Activation, Encoder
+from spgcl.encoders import Activation, BatchNorm, Encoder
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
 from spgcl.tensors import GraphTensors
@@ -21,6 +21,7 @@ class DGI(Method):
         layers: Convolutions in the encoder.
         hidden: Width of the encoder and of the embedding.
         activation: Activation of the encoder.
+        batch_norm: After every layer: none, without learnable scale and shift, or with them.
         normalise_features: Divide feature rows by their L1 norm.
         steps: Updates of the weights.
         learning_rate: Of AdamW.
@@ -34,6 +35,7 @@ class DGI(Method):
         layers: int = 2,
         hidden: int = 512,
         activation: Activation = "prelu",
+        batch_norm: BatchNorm = "plain",
         normalise_features: bool = True,
         steps: int = 300,
         learning_rate: float = 1e-3,
@@ -47,7 +49,7 @@ class DGI(Method):
             hidden=hidden,
             activation=activation,
             dropout=0.0,
-            batch_norm="none",
+            batch_norm=batch_norm,
         )
         self.discriminator = Bilinear(hidden, hidden)
         self.normalise_features = normalise_features
@@ -57,6 +59,10 @@ class DGI(Method):
         """Normalise the adjacency and, if asked, the features."""
         del supervision
         return Prepared(GraphTensors.of(graph, device, normalise_features=self.normalise_features))
+
+    def is_static(self, prepared: Prepared) -> bool:
+        """Where products are kernels of fixed shapes: on CUDA."""
+        return prepared.graph.recordable
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Score the nodes of the graph and of its shuffled copy against the summary of the graph."""

@@ -59,7 +59,7 @@ def sampled_reconstruction(vectors: Tensor, keys: Tensor, ratio: int, generator:
     num_nodes = len(vectors)
     drawn = torch.randint(num_nodes**2, (ratio * len(keys),), generator=generator, device=keys.device)
     absent = ~is_entry(drawn, keys)
-    errors = torch.where(absent, softplus(_scores(vectors, drawn)), 0)
+    errors = absent * softplus(_scores(vectors, drawn))
     return (softplus(-_scores(vectors, keys)).mean() + errors.sum() / absent.sum().clamp(min=1)) / 2
 
 
@@ -126,13 +126,13 @@ class GAE(Method):
         self,
         num_features: int,
         *,
-        hidden: int = 32,
-        embedding_width: int = 16,
+        hidden: int = 512,
+        embedding_width: int = 256,
         dropout: float = 0.0,
-        normalise_features: bool = False,
+        normalise_features: bool = True,
         negative_ratio: int = 1,
         steps: int = 200,
-        learning_rate: float = 0.01,
+        learning_rate: float = 1e-3,
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__()
@@ -145,6 +145,10 @@ class GAE(Method):
         """Normalise the adjacency and, if asked, the features; number the edges."""
         del supervision
         return PreparedPairs.of(graph, device, normalise_features=self.normalise_features)
+
+    def is_static(self, prepared: Prepared) -> bool:
+        """Where products are kernels of fixed shapes: on CUDA."""
+        return prepared.graph.recordable
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """The reconstruction term of Eq. 3, with Z of Eq. 4."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from spgcl.augment import drop_edges, mask_features
-from spgcl.encoders import Activation, Encoder
+from spgcl.encoders import Activation, BatchNorm, Encoder
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.node_contrast import adam, node_contrast, projection_head
@@ -47,6 +47,7 @@ class GCA(Method):
         hidden: Width of the encoder and of the embedding.
         projection: Width inside the projection head (g).
         activation: Activation of the encoder.
+        batch_norm: After every layer: none, without learnable scale and shift, or with them.
         normalise_features: Divide feature rows by their L1 norm.
         drop_edges_first: Mean share of edges removed in the first view (p_e), before the cut-off.
         drop_edges_second: The same in the second view.
@@ -67,6 +68,7 @@ class GCA(Method):
         hidden: int = 256,
         projection: int = 32,
         activation: Activation = "prelu",
+        batch_norm: BatchNorm = "plain",
         normalise_features: bool = True,
         drop_edges_first: float = 0.3,
         drop_edges_second: float = 0.4,
@@ -85,7 +87,7 @@ class GCA(Method):
             hidden=hidden,
             activation=activation,
             dropout=0.0,
-            batch_norm="none",
+            batch_norm=batch_norm,
         )
         self.head = projection_head(hidden, projection, nn.ELU())
         self.centrality, self.cut_off = CENTRALITIES[centrality], cut_off
@@ -105,6 +107,10 @@ class GCA(Method):
         edges = edge_readiness(tensors, torch.from_numpy(scores)).float().to(device)
         columns = column_readiness(graph, scores).float().to(device)
         return PreparedGCA(tensors, edges=edges, columns=columns)
+
+    def is_static(self, prepared: Prepared) -> bool:
+        """Where products are kernels of fixed shapes: views of a graph on CUDA differ in values alone."""
+        return prepared.graph.recordable
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Algorithm 1 of the paper: two adaptive views, one encoder and head, the objective."""

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 from torch.utils.checkpoint import checkpoint
 
-from spgcl.encoders import Activation, Convolution, Encoder
+from spgcl.encoders import Activation, BatchNorm, Convolution, Encoder
 from spgcl.graph import Graph
 from spgcl.methods.dgi import Bilinear
 from spgcl.methods.method import Method, Prepared
@@ -42,6 +42,7 @@ class GMI(Method):
         layers: Convolutions in the encoder.
         hidden: Width of the encoder and of the embedding.
         activation: Activation of the encoder.
+        batch_norm: After every layer: none, without learnable scale and shift, or with them.
         normalise_features: Divide feature rows by their L1 norm.
         negatives: Random other nodes that every node is told from.
         own_weight: Weight of the term of a node's own features (alpha).
@@ -60,6 +61,7 @@ class GMI(Method):
         layers: int = 2,
         hidden: int = 512,
         activation: Activation = "prelu",
+        batch_norm: BatchNorm = "plain",
         normalise_features: bool = True,
         negatives: int = 5,
         own_weight: float = 0.8,
@@ -78,7 +80,7 @@ class GMI(Method):
             hidden=hidden,
             activation=activation,
             dropout=0.0,
-            batch_norm="none",
+            batch_norm=batch_norm,
         )
         self.own = Bilinear(num_features, hidden)
         self.neighbour = Bilinear(hidden, hidden)
@@ -101,6 +103,11 @@ class GMI(Method):
         means = SparseMatrix.of(sparse.csr_array(sparse.diags_array(scale) @ graph.adjacency), device)
         features = means @ tensors.features if isinstance(tensors.features, Tensor) else None
         return Neighbourhoods(tensors, means=means, features=features)
+
+    def is_static(self, prepared: Prepared) -> bool:
+        """Where products are kernels of fixed shapes, on CUDA, unless rows are drawn anew."""
+        assert isinstance(prepared, Neighbourhoods)
+        return prepared.graph.recordable and prepared.means.recordable and not self.rebuilt_rows
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """The three terms of the paper's objective, weighted."""

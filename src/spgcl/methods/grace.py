@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from spgcl.augment import drop_edges, mask_features
-from spgcl.encoders import Activation, Encoder
+from spgcl.encoders import Activation, BatchNorm, Encoder
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.node_contrast import adam, node_contrast, projection_head
@@ -21,6 +21,7 @@ class GRACE(Method):
         hidden: Width of the encoder and of the embedding.
         projection: Width inside the projection head (g).
         activation: Activation of the encoder.
+        batch_norm: After every layer: none, without learnable scale and shift, or with them.
         normalise_features: Divide feature rows by their L1 norm.
         drop_edges_first: Share of edges removed in the first view (p_r).
         drop_edges_second: The same in the second view.
@@ -39,6 +40,7 @@ class GRACE(Method):
         hidden: int = 256,
         projection: int = 256,
         activation: Activation = "relu",
+        batch_norm: BatchNorm = "plain",
         normalise_features: bool = True,
         drop_edges_first: float = 0.1,
         drop_edges_second: float = 0.4,
@@ -57,7 +59,7 @@ class GRACE(Method):
             hidden=hidden,
             activation=activation,
             dropout=0.0,
-            batch_norm="none",
+            batch_norm=batch_norm,
         )
         self.head = projection_head(hidden, projection, nn.ELU())
         self.normalise_features = normalise_features
@@ -72,6 +74,10 @@ class GRACE(Method):
         """Normalise the adjacency and, if asked, the features."""
         del supervision
         return Prepared(GraphTensors.of(graph, device, normalise_features=self.normalise_features))
+
+    def is_static(self, prepared: Prepared) -> bool:
+        """Where products are kernels of fixed shapes: views of a graph on CUDA differ in values alone."""
+        return prepared.graph.recordable
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Algorithm 1 of the paper: two views, one encoder and head, the objective."""

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from spgcl.augment import add_edges, drop_edges, drop_features, keep_nodes, random_nodes, walked_nodes
-from spgcl.encoders import Activation, Encoder
+from spgcl.encoders import Activation, BatchNorm, Encoder
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.node_contrast import adam, node_contrast, projection_head
@@ -28,6 +28,7 @@ class GraphCL(Method):
         hidden: Width of the encoder and of the embedding.
         projection: Width inside the projection head (g).
         activation: Activation of the encoder.
+        batch_norm: After every layer: none, without learnable scale and shift, or with them.
         normalise_features: Divide feature rows by their L1 norm.
         temperature: What similarities are divided by (tau).
         steps: Updates of the weights.
@@ -45,6 +46,7 @@ class GraphCL(Method):
         hidden: int = 512,
         projection: int = 512,
         activation: Activation = "prelu",
+        batch_norm: BatchNorm = "plain",
         normalise_features: bool = True,
         temperature: float = 0.2,
         steps: int = 500,
@@ -59,7 +61,7 @@ class GraphCL(Method):
             hidden=hidden,
             activation=activation,
             dropout=0.0,
-            batch_norm="none",
+            batch_norm=batch_norm,
         )
         self.head = projection_head(hidden, projection, nn.ReLU())
         self.views, self.rate = (first_view, second_view), rate

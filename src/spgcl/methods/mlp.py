@@ -33,12 +33,12 @@ class SupervisedMLP(Method):
         num_models: int,
         num_classes: int,
         *,
-        hidden: int = 16,
+        hidden: int = 64,
         dropout: float = 0.5,
-        normalise_features: bool = True,
+        normalise_features: bool = False,
         steps: int = 200,
         learning_rate: float = 0.01,
-        weight_decay: float = 5e-4,
+        weight_decay: float = 0.0,
     ) -> None:
         super().__init__()
         self.classifiers = Classifiers(
@@ -50,6 +50,10 @@ class SupervisedMLP(Method):
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedTargets:
         """Normalise the features, if asked; lay the labels out by model."""
         return PreparedTargets.of(graph, device, supervision, normalise_features=self.normalise_features)
+
+    def is_static(self, prepared: Prepared) -> bool:
+        """Where products are kernels of fixed shapes: on CUDA."""
+        return prepared.graph.recordable
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """The models' cross-entropies on their training nodes, added up."""

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from spgcl.augment import shuffle_nodes
 from spgcl.diffusion import EXACT_UP_TO, heat, personalised_pagerank
-from spgcl.encoders import Activation, Encoder
+from spgcl.encoders import Activation, BatchNorm, Encoder
 from spgcl.graph import Graph
 from spgcl.methods.dgi import Bilinear, noise_contrastive, summarise
 from spgcl.methods.method import Method, Prepared
@@ -38,6 +38,7 @@ class MVGRL(Method):
         layers: Convolutions in either encoder.
         hidden: Width of the encoders and of the embedding.
         activation: Activation of the encoders.
+        batch_norm: After every layer: none, without learnable scale and shift, or with them.
         normalise_features: Divide feature rows by their L1 norm.
         diffusion: Personalised PageRank (Eq. 3 of the paper) or the heat kernel (Eq. 2).
         restart: Probability that a walk of personalised PageRank starts anew (alpha).
@@ -55,6 +56,7 @@ class MVGRL(Method):
         layers: int = 2,
         hidden: int = 512,
         activation: Activation = "prelu",
+        batch_norm: BatchNorm = "plain",
         normalise_features: bool = True,
         diffusion: Literal["ppr", "heat"] = "ppr",
         restart: float = 0.2,
@@ -73,7 +75,7 @@ class MVGRL(Method):
                 hidden=hidden,
                 activation=activation,
                 dropout=0.0,
-                batch_norm="none",
+                batch_norm=batch_norm,
             )
             for _ in range(2)
         )
@@ -92,6 +94,11 @@ class MVGRL(Method):
         else:
             matrix = heat(graph, time=self.time, keep=keep, device=device)
         return TwoViews(tensors, diffused=GraphTensors(tensors.features, on_device(matrix, device)))
+
+    def is_static(self, prepared: Prepared) -> bool:
+        """Where products are kernels of fixed shapes: on CUDA."""
+        assert isinstance(prepared, TwoViews)
+        return prepared.graph.recordable and prepared.diffused.recordable
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Score nodes of either view, real and shuffled alike in both, against the other view's summary."""
@@ -131,6 +138,11 @@ class FullMatrix(SparseMatrix):
             num_columns=width,
             symmetric=symmetric,
         )
+
+    @property
+    def recordable(self) -> bool:
+        """On CUDA; dense products always have the same shapes."""
+        return self.values.is_cuda
 
     def dense(self) -> Tensor:
         """The matrix, not copied."""

@@ -43,7 +43,7 @@ class Node2Vec(Method):
         q: float = 1.0,
         negatives: int = 5,
         steps: int = 1000,
-        learning_rate: float = 0.025,
+        learning_rate: float = 0.005,
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__()

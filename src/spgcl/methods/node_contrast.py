@@ -1,7 +1,7 @@
 """What GRACE, GCA and GraphCL share: the same node of two views attracts, all other nodes of both repel."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -9,11 +9,18 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import normalize
 
+from spgcl.errors import InputError
 from spgcl.methods.method import Method
 
 # Side of the square tiles in which similarities are computed: what a processor's cache holds, and what keeps
 # an accelerator busy. A few temporaries of a tile's size exist together.
 TILE = {"cpu": 1024, "cuda": 8192}
+# All tiles are kept from the sums to the gradient where a whole matrix would not be larger than this.
+KEPT_BYTES = 256 * 2**20
+# Exponentials of similarities are added up as they are: their range is that of the temperature.
+LEAST_TEMPERATURE = {torch.float32: 1 / 40, torch.float64: 1 / 350}
+
+Tile = tuple[slice, slice, Tensor]
 
 
 def node_contrast(first: Tensor, second: Tensor, *, temperature: float, tile: int | None = None) -> Tensor:
@@ -29,9 +36,13 @@ def node_contrast(first: Tensor, second: Tensor, *, temperature: float, tile: in
         tile: Rows and columns of a tile; by default what suits the device.
     """
     vectors = torch.cat([normalize(first, dim=1), normalize(second, dim=1)])
+    if temperature < LEAST_TEMPERATURE[torch.float64]:
+        raise InputError(f"temperature is {temperature:g}; it must be {1 / 350:.4f} or more")
+    if temperature < LEAST_TEMPERATURE.get(vectors.dtype, 0):
+        vectors = vectors.double()
     side = tile or TILE.get(vectors.device.type, TILE["cuda"])
     loss: Tensor = _NodeContrast.apply(vectors, temperature, side)  # type: ignore[no-untyped-call]
-    return loss
+    return loss.to(first.dtype)
 
 
 def projection_head(width: int, inner_width: int, activation: nn.Module) -> nn.Sequential:
@@ -41,8 +52,13 @@ def projection_head(width: int, inner_width: int, activation: nn.Module) -> nn.S
 
 def adam(method: Method) -> torch.optim.Optimizer:
     """Adam, as the three papers have it, in which weight decay is a gradient of the squared weights."""
+    weights = list(method.parameters())
     return torch.optim.Adam(
-        method.parameters(), lr=method.learning_rate, weight_decay=method.weight_decay, fused=True
+        weights,
+        lr=method.learning_rate,
+        weight_decay=method.weight_decay,
+        fused=True,
+        capturable=weights[0].is_cuda,
     )
 
 
@@ -50,8 +66,9 @@ class _NodeContrast(torch.autograd.Function):
     """Mean over the rows of [U; V] of -log softmax at the partner, the row's own entry left out.
 
     Joined this way both directions of the objective and both kinds of negatives are one symmetric matrix of
-    similarities. Only tiles on and above its diagonal are computed: once for the normalisers of all rows,
-    once for the gradient, which is linear in the incoming one and so is ready before it is asked for.
+    similarities. Only tiles on and above its diagonal are computed: for the sums of all rows and, unless they
+    were few enough to be kept, again for the gradient. It is linear in the incoming one, and so is ready
+    before it is asked for.
     """
 
     @staticmethod
@@ -59,10 +76,13 @@ class _NodeContrast(torch.autograd.Function):
         scale = math.sqrt(temperature)
         scaled = vectors / scale
         partners = scaled.roll(len(vectors) // 2, 0)
-        normalisers = _log_normalisers(scaled, side)
-        loss = (normalisers - (scaled * partners).sum(1)).mean()
+        keep = ctx.needs_input_grad[0] and scaled.element_size() * len(scaled) ** 2 <= KEPT_BYTES
+        kept = list(_tiles(scaled, side)) if keep else None
+        sums = _row_sums(scaled, kept or _tiles(scaled, side))
+        loss = (sums.log() - (scaled * partners).sum(1)).mean()
         if ctx.needs_input_grad[0]:
-            gradient = _repulsion(scaled, normalisers, side).sub_(partners, alpha=2)
+            tiles = kept or _tiles(scaled, side)
+            gradient = _repulsion(scaled, sums.reciprocal(), tiles).sub_(partners, alpha=2)
             ctx.save_for_backward(gradient.div_(scale * len(vectors)))
         return loss
 
@@ -73,35 +93,34 @@ class _NodeContrast(torch.autograd.Function):
         return saved * gradient, None, None
 
 
-def _log_normalisers(vectors: Tensor, side: int) -> Tensor:
-    """Log of the summed exponentials of every row without its own entry."""
-    logs = vectors.new_full((len(vectors),), -torch.inf)
-    for rows, columns, similarities in _tiles(vectors, side):
-        logs[rows] = torch.logaddexp(logs[rows], similarities.logsumexp(1))
+def _row_sums(vectors: Tensor, tiles: Iterable[Tile]) -> Tensor:
+    """Summed exponentials of every row without its own entry."""
+    sums = vectors.new_zeros(len(vectors))
+    for rows, columns, exponentials in tiles:
+        sums[rows] += exponentials.sum(1)
         # Above the diagonal a tile stands for its mirror image, too.
         if rows != columns:
-            logs[columns] = torch.logaddexp(logs[columns], similarities.logsumexp(0))
-    return logs
+            sums[columns] += exponentials.sum(0)
+    return sums
 
 
-def _repulsion(vectors: Tensor, normalisers: Tensor, side: int) -> Tensor:
-    """(P + P^T) times the vectors, with P the softmax of every row."""
+def _repulsion(vectors: Tensor, shares: Tensor, tiles: Iterable[Tile]) -> Tensor:
+    """(P + P^T) times the vectors, with P the softmax of every row and `shares` one over its sum."""
     result = torch.zeros_like(vectors)
-    for rows, columns, similarities in _tiles(vectors, side):
-        shares = (similarities - normalisers[rows, None]).exp_()
-        shares += similarities.sub_(normalisers[columns]).exp_()
-        result[rows].addmm_(shares, vectors[columns])
+    for rows, columns, exponentials in tiles:
+        both = exponentials.mul_(shares[rows, None] + shares[columns])
+        result[rows].addmm_(both, vectors[columns])
         if rows != columns:
-            result[columns].addmm_(shares.T, vectors[rows])
+            result[columns].addmm_(both.T, vectors[rows])
     return result
 
 
-def _tiles(vectors: Tensor, side: int) -> Iterator[tuple[slice, slice, Tensor]]:
-    """Similarities on and above the diagonal, minus infinity on it, with the rows and columns they are of."""
+def _tiles(vectors: Tensor, side: int) -> Iterator[Tile]:
+    """Exponentials of similarities on and above the diagonal, 0 on it, with their rows and columns."""
     spans = [slice(start, start + side) for start in range(0, len(vectors), side)]
     for place, rows in enumerate(spans):
         for columns in spans[place:]:
-            similarities = vectors[rows] @ vectors[columns].T
+            exponentials = (vectors[rows] @ vectors[columns].T).exp_()
             if rows == columns:
-                similarities.fill_diagonal_(-torch.inf)
-            yield rows, columns, similarities
+                exponentials.fill_diagonal_(0)
+            yield rows, columns, exponentials

@@ -208,4 +208,4 @@ def first_layer_decay(
         {"params": [classifiers.first], "weight_decay": weight_decay},
         {"params": rest},
     ]
-    return torch.optim.Adam(groups, lr=learning_rate, fused=True)
+    return torch.optim.Adam(groups, lr=learning_rate, fused=True, capturable=classifiers.first.is_cuda)

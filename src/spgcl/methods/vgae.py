@@ -45,10 +45,10 @@ class VGAE(Method):
         self,
         num_features: int,
         *,
-        hidden: int = 32,
-        embedding_width: int = 16,
+        hidden: int = 512,
+        embedding_width: int = 256,
         dropout: float = 0.0,
-        normalise_features: bool = False,
+        normalise_features: bool = True,
         negative_ratio: int = 1,
         divergence_weight: float = 1.0,
         steps: int = 200,
@@ -67,6 +67,10 @@ class VGAE(Method):
         """Normalise the adjacency and, if asked, the features; number the edges."""
         del supervision
         return PreparedPairs.of(graph, device, normalise_features=self.normalise_features)
+
+    def is_static(self, prepared: Prepared) -> bool:
+        """Where products are kernels of fixed shapes: on CUDA."""
+        return prepared.graph.recordable
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Eq. 3 with its sign turned, divided by the number of pairs; Z is one draw."""
