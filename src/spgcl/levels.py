@@ -92,10 +92,7 @@ class _Propagation(torch.autograd.Function):
 
 def _times(matrix: SparseMatrix, dense: Tensor, nodes: Tensor, places: Tensor) -> Tensor:
     if len(nodes) == matrix.num_rows:
-        # What dense products may round, sparse ones may.
-        rounded = torch.get_float32_matmul_precision() != "highest"
-        pieces = matrix.pieces
-        return kernels.all_rows(pieces, matrix.columns, matrix.values, dense, nodes, places, rounded=rounded)
+        return kernels.all_rows(matrix.pieces, matrix.columns, matrix.values, dense, nodes, places)
     entries = (matrix.rows, matrix.columns, matrix.values)
     return kernels.chosen_rows(*entries, dense, nodes, places, longest=matrix.longest)
 

@@ -8,7 +8,8 @@ from sklearn.metrics import roc_auc_score
 
 from spgcl.errors import InputError
 from spgcl.evaluation import probe, tuned_probe
-from spgcl.evaluation.linear_probe import initial_weights
+from spgcl.evaluation.linear_probe import Training, initial_weights
+from spgcl.evaluation.stacking import stacks
 
 
 def measure(metric, logits, labels):
@@ -75,14 +76,59 @@ def test_several_splits_get_one_start_each(task, uneven_splits):
     assert str(scores).endswith("accuracy over 3 splits")
 
 
-def test_splits_in_separate_stacks_score_the_same(task, uneven_splits, monkeypatch):
-    together = probe(*task, uneven_splits, epochs=30, learning_rate=1e-2)
-    monkeypatch.setattr("spgcl.evaluation.linear_probe._CACHED_BYTES", 1)
-    apart = probe(*task, uneven_splits, epochs=30, learning_rate=1e-2)
-    assert [score.test for score in apart.splits] == pytest.approx([score.test for score in together.splits])
+@pytest.mark.parametrize(
+    ("free_columns", "most_bytes", "groups"), [(12, 2**30, [1]), (0, 2**30, [3]), (0, 1, [1, 1, 1])]
+)
+def test_how_splits_are_stacked_does_not_matter(
+    task, uneven_splits, monkeypatch, free_columns, most_bytes, groups
+):
+    monkeypatch.setattr("spgcl.evaluation.stacking.FREE_COLUMNS", free_columns)
+    monkeypatch.setattr("spgcl.evaluation.linear_probe._CACHED_BYTES", most_bytes)
+    rows, labels = (torch.from_numpy(part) for part in task)
+    stacked = stacks(rows, labels, uneven_splits, 4, most_bytes=most_bytes)
+    assert [len(stack.train) for stack in stacked] == groups
+    weights, biases = initial_weights(3, 1, 4, rows.shape[1], seed=0)
+    for score in probe(*task, uneven_splits, epochs=45, learning_rate=1e-2).splits:
+        initial = weights[score.split, 0], biases[score.split, 0]
+        expected = literal_probe(*task, uneven_splits, score.split, *initial, "accuracy", 45, 1e-2)
+        assert (score.validation, score.epoch, score.test) == pytest.approx(expected)
+
+
+def test_a_round_may_be_measured_in_parts(task, uneven_splits, monkeypatch):
+    whole = probe(*task, uneven_splits, epochs=45, learning_rate=1e-2)
+    # Seven epochs of 3 splits, 4 classes and 80 rows of 4 bytes.
+    monkeypatch.setattr("spgcl.evaluation.linear_probe._LOGIT_BYTES", 7 * 3 * 4 * 80 * 4)
+    assert probe(*task, uneven_splits, epochs=45, learning_rate=1e-2) == whole
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
+def test_recorded_epochs_are_the_computed_ones(task, uneven_splits):
+    rows, labels = (torch.from_numpy(part).cuda() for part in task)
+    (stack,) = stacks(rows, labels, uneven_splits, 8)
+    weights = torch.randn(3, 2, 4, stack.train.shape[-1], device="cuda")
+    recorded, computed = (Training(stack, weights, 1e-2, record=record) for record in (True, False))
+    # Computed aside, recorded, replayed, replayed, and the rest of a round.
+    for epochs in (20, 20, 20, 20, 7):
+        torch.testing.assert_close(recorded.advance(epochs), computed.advance(epochs), rtol=1e-4, atol=1e-4)
+    assert recorded.is_recorded
+    assert not computed.is_recorded
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
+@pytest.mark.parametrize(("metric", "num_classes"), [("accuracy", 4), ("roc_auc", 2)])
+def test_cuda_scores_as_the_cpu_does(uneven_splits, metric, num_classes):
+    embeddings, labels = make_task(num_classes=num_classes, noise=3)
+    on_cpu, on_cuda = (
+        probe(embeddings, labels, uneven_splits, metric=metric, epochs=110, learning_rate=1e-2, device=device)
+        for device in ("cpu", "cuda")
+    )
+    assert [score.test for score in on_cuda.splits] == pytest.approx(
+        [score.test for score in on_cpu.splits], abs=0.1
+    )
 
 
 def test_progress_rises_to_the_end_over_all_stacks(task, uneven_splits, monkeypatch):
+    monkeypatch.setattr("spgcl.evaluation.stacking.FREE_COLUMNS", 0)
     monkeypatch.setattr("spgcl.evaluation.linear_probe._CACHED_BYTES", 1)
     told: list[float] = []
     probe(*task, uneven_splits, epochs=60, progress=told.append)

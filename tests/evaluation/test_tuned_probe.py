@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -18,8 +20,10 @@ def regressions_beside_references(task, splits, **settings):
     """Chances of the classes by each regression here and by scikit-learn's, in float64."""
     embeddings, labels = normalize(task[0]).astype(np.float64), task[1]
     rows = torch.from_numpy(embeddings).to(settings.pop("dtype"))
-    (stack,) = stacks(rows, torch.from_numpy(labels), splits)
-    weights, biases = fit_regressions(stack, 4, STRENGTHS, **settings)
+    width = rows.shape[1]
+    (stack,) = stacks(rows, torch.from_numpy(labels), splits, 4 * len(STRENGTHS))
+    parameters = fit_regressions(stack, 4, STRENGTHS, width, **settings)
+    weights, biases = parameters[..., :width], parameters[..., width]
     for split, train in enumerate(splits.train):
         for place, strength in enumerate(STRENGTHS):
             reference = LogisticRegression(C=1 / (strength * train.sum()), tol=1e-10, max_iter=100_000)
@@ -38,6 +42,17 @@ def test_the_settings_of_the_probe_come_close_to_the_optimum(task, uneven_splits
     for strength, found, expected in regressions_beside_references(task, uneven_splits, dtype=torch.float32):
         # What a gradient leaves open grows as the penalty that bends the objective shrinks.
         np.testing.assert_allclose(found, expected, atol=1e-3 if strength >= 1e-3 else 1e-2)
+
+
+def test_wide_rows_and_shared_training_parts_reach_the_optimum_too():
+    # More columns than rows, and the second split trains on the rows of the first.
+    task = make_task(num_nodes=300, width=200)
+    splits = make_splits(300, [(60, 50), (60, 50)])
+    train, validation = splits.train[[0, 0]], splits.validation & ~splits.train[0]
+    splits = replace(splits, train=train, validation=validation, test=~train & ~validation)
+    pairs = regressions_beside_references(task, splits, dtype=torch.float64, tolerance=1e-8)
+    for _, found, expected in pairs:
+        np.testing.assert_allclose(found, expected, atol=2e-4)
 
 
 def test_the_strength_is_the_best_on_validation(task, uneven_splits):
@@ -78,9 +93,15 @@ def test_minimise_finds_the_minimum_of_each_row():
     scales = torch.stack([torch.logspace(0, power, 30, dtype=torch.float64) for power in (0, 2, 4)])
     targets = torch.randn(3, 30, dtype=torch.float64, generator=generator)
 
-    def quadratic(points):
-        offsets = points - targets
-        return (scales * offsets.square()).sum(dim=1) / 2, scales * offsets
+    evaluated = []
 
-    found = minimise(quadratic, torch.zeros_like(targets), tolerance=1e-8, iterations=500)
-    torch.testing.assert_close(found, targets, atol=1e-6, rtol=0)
+    def quadratic(points, problems):
+        evaluated.append(problems.tolist())
+        offsets = points - targets[problems]
+        return (scales[problems] * offsets.square()).sum(dim=2) / 2, scales[problems] * offsets
+
+    found = minimise(quadratic, torch.zeros_like(targets)[None], tolerance=1e-8, iterations=500)
+    torch.testing.assert_close(found[0], targets, atol=1e-6, rtol=0)
+    # What has arrived costs nothing any more.
+    assert evaluated[0] == [0, 1, 2]
+    assert evaluated[-1] == [2]

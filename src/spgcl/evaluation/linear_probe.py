@@ -13,7 +13,7 @@ from spgcl.errors import InputError
 from spgcl.evaluation.checks import checked_task
 from spgcl.evaluation.metrics import MEASURES
 from spgcl.evaluation.scores import Scores, SplitScore
-from spgcl.evaluation.stacking import Stack, logits_of, nodes_of, stacks
+from spgcl.evaluation.stacking import BLOCK_ROWS, FREE_COLUMNS, Stack, logits_of, nodes_of, stacks
 
 if TYPE_CHECKING:
     from spgcl.datasets.dataset import Splits
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 _SEED = 0
 _EPOCHS = 1000
 _LEARNING_RATE = 5e-4
-_EPOCHS_A_WORD = 20
+# Validation rows wait for this many epochs and then meet the weights of all of them in one product.
+_ROUND = 20
+_LOGIT_BYTES = 2**26
 # Rows are read twice an epoch: on CPU, splits are trained together only while their rows stay in its cache.
-_CACHED_BYTES = 2**25
+_CACHED_BYTES = 2**24
 
 
 def probe(
@@ -65,12 +67,12 @@ def probe(
     weights, biases = initial_weights(len(splits), starts, num_classes, vectors.shape[1], seed)
     records: list[SplitScore] = []
     limit = {"most_bytes": _CACHED_BYTES} if vectors.device.type == "cpu" else {}
-    for stack in stacks(vectors, targets, splits, **limit):
+    for stack in stacks(vectors, targets, splits, starts * num_classes, **limit):
         group = slice(stack.splits.start, stack.splits.stop)
-        best = _Best(weights[group].to(device), biases[group].to(device))
+        best = _Best(_joined(weights[group].to(device), biases[group].to(device), stack), metric)
         say = _share_of(stack, len(splits), epochs, progress)
-        _train(stack, best, metric, epochs, learning_rate, say)
-        records += best.scores(stack, vectors, targets, splits, metric)
+        _train(stack, best, epochs, learning_rate, say)
+        records += best.scores(stack, vectors, targets, splits)
     return Scores.of(records, metric=metric, protocol="paper")
 
 
@@ -87,12 +89,12 @@ def predict_first_split(
     vectors, targets = torch.from_numpy(checked).to(device), torch.from_numpy(values).to(device)
     starts = default_starts(splits)
     weights, biases = initial_weights(len(splits), starts, num_classes, vectors.shape[1], _SEED)
-    best = _Best(weights[:1, :1].to(device), biases[:1, :1].to(device))
     first = replace(splits, **{part: getattr(splits, part)[:1] for part in ("train", "validation", "test")})
-    (stack,) = stacks(vectors, targets, first)
-    _train(stack, best, metric, _EPOCHS, _LEARNING_RATE)
+    (stack,) = stacks(vectors, targets, first, num_classes)
+    best = _Best(_joined(weights[:1, :1].to(device), biases[:1, :1].to(device), stack), metric)
+    _train(stack, best, _EPOCHS, _LEARNING_RATE)
     nodes = nodes_of(splits.test[0], device)
-    logits = logits_of(vectors, nodes, best.weights[0], best.biases[0])
+    logits = logits_of(vectors, nodes, *best.kept(0, vectors.shape[1]))
     return nodes.cpu().numpy(), logits[0, :, 0].argmax(dim=-1).cpu().numpy()
 
 
@@ -112,30 +114,49 @@ def initial_weights(
     return weights, torch.empty(shape).uniform_(-bound, bound, generator=generator)
 
 
+def _joined(weights: Tensor, biases: Tensor, stack: Stack) -> Tensor:
+    """Weights with their biases in the column that meets the ones of the rows, and zeros behind."""
+    joined = stack.train.new_zeros(*biases.shape, stack.train.shape[-1])
+    joined[..., : weights.shape[-1]] = weights
+    joined[..., weights.shape[-1]] = biases
+    return joined
+
+
 class _Best:
     """The weights of each split and start at their best epoch on the validation part so far."""
 
-    def __init__(self, weights: Tensor, biases: Tensor) -> None:
-        self.weights, self.biases = weights, biases
-        self.validation = torch.full(biases.shape[:2], -1.0, dtype=torch.float64, device=biases.device)
-        self.epochs = torch.zeros(biases.shape[:2], dtype=torch.int64, device=biases.device)
+    def __init__(self, weights: Tensor, metric: str) -> None:
+        self.weights, self.metric = weights, metric
+        self.validation = weights.new_full(weights.shape[:2], -1.0, dtype=torch.float64)
+        self.epochs = torch.zeros(weights.shape[:2], dtype=torch.int64, device=weights.device)
 
-    def update(self, epoch: int, validation: Tensor, weights: Tensor, biases: Tensor) -> None:
-        better = validation > self.validation
-        self.validation = torch.where(better, validation, self.validation)
-        self.epochs = torch.where(better, epoch, self.epochs)
-        self.weights = torch.where(better[..., None, None], weights, self.weights)
-        self.biases = torch.where(better[..., None], biases, self.biases)
+    def update(self, stack: Stack, rounds: Tensor, first_epoch: int) -> None:
+        """Look at the weights (splits, epochs, starts, classes, width) of epochs that follow each other."""
+        a_split, rows = rounds[0, 0].numel() // rounds.shape[-1], stack.validation_labels.numel()
+        at_once = max(1, _LOGIT_BYTES // (a_split * rows * rounds.element_size()))
+        for offset in range(0, rounds.shape[1], at_once):
+            weights = rounds[:, offset : offset + at_once]
+            logits = weights.flatten(1, 3) @ stack.validation.transpose(1, 2)
+            logits = logits.view(*weights.shape[:4], -1)
+            scores = _measure(logits, stack.validation_labels, self.metric)
+            validation, places = scores.max(dim=1)
+            better = validation > self.validation
+            self.validation = torch.where(better, validation, self.validation)
+            self.epochs = torch.where(better, places + first_epoch + offset, self.epochs)
+            found = weights.take_along_dim(places[:, None, :, None, None], dim=1).squeeze(1)
+            self.weights = torch.where(better[..., None, None], found, self.weights)
 
-    def scores(
-        self, stack: Stack, vectors: Tensor, labels: Tensor, splits: "Splits", metric: str
-    ) -> list[SplitScore]:
+    def kept(self, place: int, width: int) -> tuple[Tensor, Tensor]:
+        """Weights (starts, classes, width) and biases of one split."""
+        return self.weights[place, ..., :width], self.weights[place, ..., width]
+
+    def scores(self, stack: Stack, vectors: Tensor, labels: Tensor, splits: "Splits") -> list[SplitScore]:
         """Read the test part of every split, once."""
         records = []
         for place, split in enumerate(stack.splits):
             nodes = nodes_of(splits.test[split], vectors.device)
-            logits = logits_of(vectors, nodes, self.weights[place], self.biases[place])
-            tests = 100 * MEASURES[metric](logits, labels[nodes][None])[0]
+            logits = logits_of(vectors, nodes, *self.kept(place, vectors.shape[1]))
+            tests = 100 * MEASURES[self.metric](logits, labels[nodes][None])[0]
             validations = 100 * self.validation[place]
             records += [
                 SplitScore(split, start, validation, test, epoch=epoch)
@@ -146,13 +167,25 @@ class _Best:
         return records
 
 
+def _measure(logits: Tensor, labels: Tensor, metric: str) -> Tensor:
+    """Scores (splits, epochs, starts) of logits (splits, epochs, starts, classes, rows)."""
+    if metric != "accuracy":
+        by_row = logits.flatten(1, 2).permute(0, 3, 1, 2)
+        return MEASURES[metric](by_row, labels).view(logits.shape[:3])
+    # Equals an argmax, which is many times slower, but for ties; of trained weights they are chance alone.
+    known = (labels >= 0)[:, None, None]
+    classes = labels.clamp(min=0)[:, None, None, None].expand(-1, *logits.shape[1:3], -1, -1)
+    own = logits.gather(3, classes).squeeze(3)
+    return ((own == logits.amax(dim=3)) & known).sum(dim=-1).double() / known.sum(dim=-1)
+
+
 def _share_of(
     stack: Stack, num_splits: int, epochs: int, progress: Callable[[float], None] | None
 ) -> Callable[[int], None]:
     """From an epoch of one stack to the share of all of them that is done."""
 
     def say(epoch: int) -> None:
-        if progress and epoch % _EPOCHS_A_WORD == 0:
+        if progress:
             progress((stack.splits.start + len(stack.splits) * epoch / epochs) / num_splits)
 
     return say
@@ -162,31 +195,79 @@ def _share_of(
 def _train(
     stack: Stack,
     best: _Best,
-    metric: str,
     epochs: int,
     learning_rate: float,
     say: Callable[[int], None] | None = None,
 ) -> None:
-    num_splits, starts, num_classes, width = best.weights.shape
-    # The starts of a split share its rows, so they are columns of one product.
-    weights = best.weights.reshape(num_splits, -1, width).clone()
-    biases = best.biases.reshape(num_splits, 1, -1).clone()
-    # Adam works entry by entry: one optimiser over the stacked weights is one a split and start.
-    fused = weights.device.type in ("cpu", "cuda")
-    optimiser = torch.optim.Adam([weights, biases], lr=learning_rate, fused=fused)
-    train_rows = stack.rows[:, : stack.num_train]
-    scale, targets = stack.residual_scale()[..., None, None], stack.targets(num_classes)[:, :, None]
-    for epoch in range(epochs + 1):
+    training = Training(stack, best.weights, learning_rate)
+    for done in range(0, epochs, _ROUND):
         if say:
-            say(epoch)
-        # One product serves this epoch's step and the score of the weights the last step gave.
-        logits = torch.baddbmm(biases, stack.rows, weights.transpose(1, 2))
-        logits = logits.view(num_splits, -1, starts, num_classes)
-        if epoch:
-            validation = MEASURES[metric](logits[:, stack.num_train :], stack.validation_labels)
-            best.update(epoch, validation, weights.view_as(best.weights), biases.view_as(best.biases))
-        if epoch < epochs:
-            residuals = logits[:, : stack.num_train].softmax(dim=-1).mul_(scale).sub_(targets).flatten(2)
-            weights.grad = torch.bmm(residuals.transpose(1, 2), train_rows)
-            biases.grad = residuals.sum(dim=1, keepdim=True)
-            optimiser.step()
+            say(done)
+        best.update(stack, training.advance(min(_ROUND, epochs - done)), done + 1)
+    if say:
+        say(epochs)
+
+
+def _in_blocks(values: Tensor, rows: int) -> Tensor:
+    """From (groups, ..., all rows) to (groups, blocks, ..., rows of a block)."""
+    return values.view(*values.shape[:-1], -1, rows).movedim(-2, 1).contiguous()
+
+
+class Training:
+    """Epochs on the training rows; on CUDA a round of them is recorded once and replayed, as one launch."""
+
+    def __init__(self, stack: Stack, weights: Tensor, learning_rate: float, *, record: bool = True) -> None:
+        # The starts of a split share its rows, as the splits of a group do: they are columns of one product.
+        self._weights = weights.reshape(len(stack.train), -1, weights.shape[-1]).clone()
+        rows = BLOCK_ROWS if self._weights.shape[1] < FREE_COLUMNS else stack.train.shape[1]
+        self._train = stack.train.view(len(stack.train), -1, rows, stack.train.shape[-1])
+        self._shares = _in_blocks(stack.train_shares()[:, :, None, None], rows)
+        self._targets = _in_blocks(stack.targets(weights.shape[2])[:, :, None], rows)
+        self._rounds = weights.new_empty(len(weights), _ROUND, *weights.shape[1:])
+        on_cuda = weights.is_cuda
+        # Adam works entry by entry: one optimiser over the stacked weights is one a split and start.
+        self._optimiser = torch.optim.Adam(
+            [self._weights],
+            lr=learning_rate,
+            fused=on_cuda or weights.device.type == "cpu",
+            capturable=on_cuda,
+        )
+        self._recordable, self._warm = on_cuda and record, False
+        self._recording: torch.cuda.CUDAGraph | None = None
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether a round was recorded yet."""
+        return self._recording is not None
+
+    def advance(self, epochs: int) -> Tensor:
+        """Train for a round at most; the weights after each epoch, as `_Best.update` takes them."""
+        if not self._recordable or epochs < _ROUND:
+            self._compute(epochs)
+        elif not self._warm:
+            self._warm = True
+            # What ran on the stream of everybody cannot be recorded afterwards.
+            aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+            aside.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(aside):
+                self._compute(epochs)
+            torch.cuda.current_stream().wait_stream(aside)
+        else:
+            if self._recording is None:
+                self._recording = torch.cuda.CUDAGraph()
+                self._optimiser.zero_grad(set_to_none=True)
+                with torch.cuda.graph(self._recording):
+                    self._compute(epochs)
+            self._recording.replay()
+        return self._rounds[:, :epochs]
+
+    def _compute(self, epochs: int) -> None:
+        shape = *self._shares.shape[:3], *self._rounds.shape[2:4], self._shares.shape[-1]
+        for epoch in range(epochs):
+            logits = self._weights[:, None] @ self._train.transpose(2, 3)
+            chances = logits.view(shape).softmax(dim=4)
+            residuals = chances.mul_(self._shares).sub_(self._targets).view_as(logits)
+            parts = residuals @ self._train
+            self._weights.grad = parts.sum(dim=1) if parts.shape[1] > 1 else parts.squeeze(1)
+            self._optimiser.step()
+            self._rounds[:, epoch] = self._weights.view_as(self._rounds[:, epoch])

@@ -5,13 +5,15 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-Objective = Callable[[Tensor], tuple[Tensor, Tensor]]
+Objective = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 _HISTORY = 20
 _SUFFICIENT_DECREASE = 1e-4
 _HALVINGS = 20
 # A value that falls by no more than its rounding for this many steps in a row has arrived.
-_STALLED_STEPS = 5
+_STALLED_STEPS = 10
+# Steps between two looks at what has arrived, each of which waits for the device.
+_STEPS_A_LOOK = 5
 
 
 @torch.no_grad()
@@ -19,73 +21,96 @@ def minimise(objective: Objective, start: Tensor, *, tolerance: float, iteration
     """Minimise each row's own function by L-BFGS, all rows in the same evaluations.
 
     Every row has its own curvature history and step length, so its path is that of the row alone. A row stops
-    when its largest gradient entry is at most `tolerance`, or when steps change its value by rounding only.
+    when its largest gradient entry is at most `tolerance`, or when steps change its value by rounding only. A
+    problem that has stopped in all groups is evaluated no more.
 
     Args:
-        objective: From points (problems, width) to values (problems,) and gradients (problems, width).
-        start: Where to begin, shape (problems, width).
+        objective: From points (groups, some of the problems, width) and the numbers of these problems to
+            values (groups, some of the problems) and gradients like the points.
+        start: Where to begin, shape (groups, problems, width).
         tolerance: Largest gradient entry of a finished row.
         iterations: Most steps.
     """
-    points = start.clone()
-    values, gradients = objective(points)
-    moves: list[Tensor] = []
-    changes: list[Tensor] = []
-    done = gradients.abs().amax(dim=1) <= tolerance
-    stalled = torch.zeros(len(points), dtype=torch.int64, device=points.device)
-    for _ in range(iterations):
-        if done.all():
-            break
-        directions = _direction(gradients, moves, changes)
-        new_points, new_values, new_gradients = _line_search(
-            objective, points, values, gradients, directions, done
+    found = start.clone()
+    descent = _Descent(objective, start, tolerance)
+    for iteration in range(iterations):
+        if iteration % _STEPS_A_LOOK == 0:
+            arrived = descent.done.all(dim=0)
+            if arrived.all():
+                break
+            if arrived.any():
+                found[:, descent.problems] = descent.points
+                descent.narrow((~arrived).nonzero().squeeze(1))
+        descent.step()
+    found[:, descent.problems] = descent.points
+    return found
+
+
+class _Descent:
+    """Where the rows of some problems are, and the last steps that led there."""
+
+    def __init__(self, objective: Objective, start: Tensor, tolerance: float) -> None:
+        self._objective, self._tolerance = objective, tolerance
+        self.problems = torch.arange(start.shape[1], device=start.device)
+        self.points = start
+        self._values, self._gradients = objective(start, self.problems)
+        self.done = self._gradients.abs().amax(dim=2) <= tolerance
+        self._stalled = torch.zeros_like(self.done, dtype=torch.int64)
+        # Of every step: the move, the change of the gradient, and one over their product.
+        self._steps: list[tuple[Tensor, Tensor, Tensor]] = []
+
+    def narrow(self, left: Tensor) -> None:
+        """Go on with some of the problems only."""
+        self.problems = self.problems[left]
+        self.points, self._values, self._gradients, self.done, self._stalled = (
+            part[:, left] for part in (self.points, self._values, self._gradients, self.done, self._stalled)
         )
-        move = new_points - points
-        moves, changes = [*moves[1 - _HISTORY :], move], [*changes[1 - _HISTORY :], new_gradients - gradients]
-        falls = values - new_values > 4 * torch.finfo(values.dtype).eps * values.abs()
-        stalled = torch.where(falls, 0, stalled + 1)
-        points, values, gradients = new_points, new_values, new_gradients
-        done |= (gradients.abs().amax(dim=1) <= tolerance) | (stalled >= _STALLED_STEPS)
-    return points
+        self._steps = [
+            (move[:, left], change[:, left], inverse[:, left]) for move, change, inverse in self._steps
+        ]
+
+    def step(self) -> None:
+        points, values, gradients = self._line_search(_direction(self._gradients, self._steps))
+        move, change = points - self.points, gradients - self._gradients
+        product = (move * change).sum(dim=2, keepdim=True)
+        # A move that showed no curvature has no part in the directions to come.
+        inverse = torch.where(product > 0, 1 / product, 0)
+        self._steps = [*self._steps[1 - _HISTORY :], (move, change, inverse)]
+        falls = self._values - values > 4 * torch.finfo(values.dtype).eps * self._values.abs()
+        self._stalled = torch.where(falls, 0, self._stalled + 1)
+        self.points, self._values, self._gradients = points, values, gradients
+        self.done |= (gradients.abs().amax(dim=2) <= self._tolerance) | (self._stalled >= _STALLED_STEPS)
+
+    def _line_search(self, directions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Halve each row's step until its value falls enough; rows that are done, or never fall, stay."""
+        slopes = (self._gradients * directions).sum(dim=2)
+        # Close to the minimum the fall drowns in rounding, and a step within the rounding is as good as any.
+        slack = torch.finfo(slopes.dtype).eps * self._values.abs()
+        lengths = torch.where(self.done | (slopes >= 0), 0.0, 1.0).to(directions)
+        for _ in range(_HALVINGS):
+            points = torch.addcmul(self.points, lengths[..., None], directions)
+            values, gradients = self._objective(points, self.problems)
+            accepted = values <= self._values + _SUFFICIENT_DECREASE * lengths * slopes + slack
+            if accepted.all():
+                return points, values, gradients
+            lengths = torch.where(accepted, lengths, lengths / 2)
+        points = torch.addcmul(self.points, torch.where(accepted, lengths, 0.0)[..., None], directions)
+        return points, *self._objective(points, self.problems)
 
 
-def _direction(gradients: Tensor, moves: list[Tensor], changes: list[Tensor]) -> Tensor:
-    """The two-loop recursion, row by row; a move that showed no curvature has no part in it."""
+def _direction(gradients: Tensor, steps: list[tuple[Tensor, Tensor, Tensor]]) -> Tensor:
+    """The two-loop recursion, row by row."""
     direction = -gradients
-    if not moves:
+    if not steps:
         # Nothing is known about the scale yet: no entry moves by more than 1.
-        return direction / gradients.abs().amax(dim=1, keepdim=True).clamp(min=1)
-    curvatures = [
-        (move * change).sum(dim=1, keepdim=True) for move, change in zip(moves, changes, strict=True)
-    ]
-    inverses = [torch.where(product > 0, 1 / product, 0) for product in curvatures]
-    steps = list(zip(moves, changes, inverses, strict=True))
+        return direction / gradients.abs().amax(dim=2, keepdim=True).clamp(min=1)
     parts = []
     for move, change, inverse in reversed(steps):
-        parts.append(inverse * (move * direction).sum(dim=1, keepdim=True))
-        direction = direction - parts[-1] * change
-    squares = changes[-1].square().sum(dim=1, keepdim=True)
-    direction = direction * torch.where(curvatures[-1] > 0, curvatures[-1] / squares, 1)
+        parts.append(inverse * (move * direction).sum(dim=2, keepdim=True))
+        direction.addcmul_(change, parts[-1], value=-1)
+    _, change, inverse = steps[-1]
+    squares = change.square().sum(dim=2, keepdim=True)
+    direction *= torch.where(inverse > 0, 1 / (inverse * squares), 1)
     for (move, change, inverse), part in zip(steps, reversed(parts), strict=True):
-        direction = direction + move * (part - inverse * (change * direction).sum(dim=1, keepdim=True))
+        direction.addcmul_(move, part - inverse * (change * direction).sum(dim=2, keepdim=True))
     return direction
-
-
-def _line_search(
-    objective: Objective, points: Tensor, values: Tensor, gradients: Tensor, directions: Tensor, done: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Halve each row's step until its value falls enough; rows that are done, or never fall, stay."""
-    slopes = (gradients * directions).sum(dim=1)
-    # Close to the minimum the fall drowns in rounding, and a step within the rounding is as good as any.
-    slack = torch.finfo(values.dtype).eps * values.abs()
-    lengths = torch.where(done | (slopes >= 0), 0.0, 1.0).to(points)
-    for _ in range(_HALVINGS):
-        new_points = points + lengths[:, None] * directions
-        new_values, new_gradients = objective(new_points)
-        accepted = new_values <= values + _SUFFICIENT_DECREASE * lengths * slopes + slack
-        if accepted.all():
-            return new_points, new_values, new_gradients
-        lengths = torch.where(accepted, lengths, lengths / 2)
-    lengths = torch.where(accepted, lengths, 0.0)
-    new_points = points + lengths[:, None] * directions
-    return new_points, *objective(new_points)

@@ -1,4 +1,4 @@
-"""Training and validation rows of several splits in one padded block, for products over all of them."""
+"""Training and validation rows of several splits in padded blocks, for products over all of them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,63 +12,104 @@ from torch import Tensor
 if TYPE_CHECKING:
     from spgcl.datasets.dataset import Splits
 
-_GROUP_BYTES = 2**30
+_STACK_BYTES = 2**30
 _TEST_ROWS = 2**15
+# Training rows come in blocks of this many: products of few columns are faster over them than over all rows.
+BLOCK_ROWS = 192
+# Below this many columns a product takes the time to read its rows, however few they are.
+FREE_COLUMNS = 12
+# Rows begin where a vector register or a memory transaction does.
+_ALIGNMENT = 16
 
 
 @dataclass(frozen=True)
 class Stack:
-    """Rows of a few splits, each split's training rows first, then its validation rows.
+    """Rows of a few splits; behind the embedding a row holds a one, which meets the bias, and zeros.
+
+    Splits whose training parts overlap much are one group, which holds a row of any of them once.
 
     Attributes:
-        splits: Which splits these are.
-        rows: Embeddings, shape (splits, training rows + validation rows, width), zero where padded.
-        train_labels: Shape (splits, training rows), -1 where padded.
-        validation_labels: Shape (splits, validation rows), -1 where padded.
+        splits: Which splits these are, in groups of the same number of members.
+        train: Training rows, shape (groups, rows, padded width), zero where padded to whole blocks.
+        train_labels: Shape (groups, members, rows), -1 where a member does not train on the row.
+        validation: Validation rows, shape (splits, rows, padded width), zero where padded.
+        validation_labels: Shape (splits, rows), -1 where padded.
     """
 
     splits: range
-    rows: Tensor
+    train: Tensor
     train_labels: Tensor
+    validation: Tensor
     validation_labels: Tensor
 
-    @property
-    def num_train(self) -> int:
-        """Training rows of the largest split, up to where they are padded."""
-        return self.train_labels.shape[1]
-
-    def residual_scale(self) -> Tensor:
-        """Weight of every training row in its split's mean, zero where padded, shape (splits, rows)."""
-        real = self.train_labels >= 0
-        return real / real.sum(dim=1, keepdim=True)
+    def train_shares(self) -> Tensor:
+        """Weight of every row in the mean over each member's training part, shape (groups, members, rows)."""
+        inside = self.train_labels >= 0
+        return (inside / inside.sum(dim=2, keepdim=True)).to(self.train)
 
     def targets(self, num_classes: int) -> Tensor:
-        """One-hot training labels times the rows' weights, shape (splits, rows, classes)."""
+        """One-hot labels times the shares of their rows, shape (groups, members, classes, rows)."""
         hot = torch.nn.functional.one_hot(self.train_labels.clamp(min=0), num_classes)
-        return hot * self.residual_scale()[:, :, None]
+        return (hot * self.train_shares()[..., None]).transpose(2, 3).contiguous()
+
+
+def padded_width(width: int) -> int:
+    """Columns of a row of `width` values, the one behind them and what is added for alignment."""
+    return -(width + 1) // _ALIGNMENT * -_ALIGNMENT
 
 
 def stacks(
-    vectors: Tensor, labels: Tensor, splits: "Splits", *, most_bytes: int = _GROUP_BYTES
+    vectors: Tensor, labels: Tensor, splits: "Splits", columns: int, *, most_bytes: int = _STACK_BYTES
 ) -> Iterator[Stack]:
-    """All splits in as few stacks as fit into `most_bytes` each, by default 1 GiB; one split at least."""
-    num_train, num_validation = splits.train.sum(axis=1).max(), splits.validation.sum(axis=1).max()
-    size = (num_train + num_validation) * vectors.shape[1] * vectors.element_size()
-    count = max(1, most_bytes // int(size))
+    """All splits in one group where that is cheaper, else in stacks of as many as fit into `most_bytes`.
+
+    Args:
+        vectors: Embeddings of all nodes.
+        labels: Classes of all nodes.
+        splits: Training and validation nodes.
+        columns: Weight vectors a split that the rows will be multiplied with.
+        most_bytes: Limit of a stack of more than one group.
+    """
+    num_train, num_validation = (int(part.sum(axis=1).max()) for part in (splits.train, splits.validation))
+    num_shared = int(np.logical_or.reduce(splits.train).sum())
+    a_row = padded_width(vectors.shape[1]) * vectors.element_size()
+    fits = (num_shared + len(splits) * num_validation) * a_row <= _STACK_BYTES
+    if fits and num_shared * columns <= num_train * max(columns, FREE_COLUMNS):
+        yield _stack(vectors, labels, splits, range(len(splits)), members=len(splits))
+        return
+    count = max(1, most_bytes // ((num_train + num_validation) * a_row))
     for start in range(0, len(splits), count):
-        chosen = range(start, min(start + count, len(splits)))
-        rows = vectors.new_zeros(len(chosen), num_train + num_validation, vectors.shape[1])
-        train_labels = labels.new_full((len(chosen), num_train), -1)
-        validation_labels = labels.new_full((len(chosen), num_validation), -1)
-        for place, split in enumerate(chosen):
-            for mask, first, part in (
-                (splits.train[split], 0, train_labels),
-                (splits.validation[split], num_train, validation_labels),
-            ):
-                nodes = nodes_of(mask, vectors.device)
-                rows[place, first : first + len(nodes)] = vectors[nodes]
-                part[place, : len(nodes)] = labels[nodes]
-        yield Stack(chosen, rows, train_labels, validation_labels)
+        yield _stack(vectors, labels, splits, range(start, min(start + count, len(splits))), members=1)
+
+
+def _stack(vectors: Tensor, labels: Tensor, splits: "Splits", chosen: range, *, members: int) -> Stack:
+    train = splits.train[chosen.start : chosen.stop].reshape(-1, members, splits.train.shape[1])
+    validation = splits.validation[chosen.start : chosen.stop]
+    train_rows, train_labels = _rows(vectors, labels, train, BLOCK_ROWS)
+    validation_rows, validation_labels = _rows(vectors, labels, validation[:, None], 1)
+    return Stack(chosen, train_rows, train_labels, validation_rows, validation_labels.squeeze(1))
+
+
+def _rows(vectors: Tensor, labels: Tensor, masks: NDArray[np.bool_], multiple: int) -> tuple[Tensor, Tensor]:
+    """Rows of any member of each group, and their labels where a member has them.
+
+    Args:
+        vectors: Embeddings of all nodes.
+        labels: Classes of all nodes.
+        masks: Which nodes, shape (groups, members, nodes).
+        multiple: The number of rows is padded to a multiple of this.
+    """
+    shared, width = np.logical_or.reduce(masks, axis=1), vectors.shape[1]
+    num_rows = -int(shared.sum(axis=1).max()) // multiple * -multiple
+    rows = vectors.new_zeros(len(masks), num_rows, padded_width(width))
+    classes = labels.new_full((*masks.shape[:2], num_rows), -1)
+    for group, mask in enumerate(shared):
+        nodes = nodes_of(mask, vectors.device)
+        rows[group, : len(nodes), :width] = vectors[nodes]
+        rows[group, : len(nodes), width] = 1
+        inside = torch.from_numpy(masks[group][:, mask]).to(vectors.device)
+        classes[group, :, : len(nodes)] = torch.where(inside, labels[nodes], -1)
+    return rows, classes
 
 
 def nodes_of(mask: NDArray[np.bool_], device: Any) -> Tensor:
@@ -79,5 +120,9 @@ def nodes_of(mask: NDArray[np.bool_], device: Any) -> Tensor:
 def logits_of(vectors: Tensor, nodes: Tensor, weights: Tensor, biases: Tensor) -> Tensor:
     """Logits of some nodes under weights of shape (starts, classes, width): (1, nodes, starts, classes)."""
     flat = weights.flatten(0, 1)
-    parts = [vectors[part] @ flat.T for part in torch.split(nodes, _TEST_ROWS)]
-    return (torch.cat(parts) + biases.flatten()).view(1, len(nodes), *biases.shape)
+    # To gather rows costs more than a few products too many.
+    if 2 * len(nodes) > len(vectors):
+        logits = (vectors @ flat.T)[nodes]
+    else:
+        logits = torch.cat([vectors[part] @ flat.T for part in torch.split(nodes, _TEST_ROWS)])
+    return (logits + biases.flatten()).view(1, len(nodes), *biases.shape)

@@ -9,7 +9,7 @@ from torch import Tensor
 from spgcl.errors import InputError
 from spgcl.evaluation.checks import checked_task
 from spgcl.evaluation.metrics import MEASURES
-from spgcl.evaluation.minimise import Objective, minimise
+from spgcl.evaluation.minimise import minimise
 from spgcl.evaluation.scores import Scores, SplitScore
 from spgcl.evaluation.stacking import Stack, logits_of, nodes_of, stacks
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from spgcl.datasets.dataset import Splits
 
 STRENGTHS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6, 1e-7)
+
+_STACK_BYTES = 2**29
 
 
 def tuned_probe(
@@ -51,14 +53,14 @@ def tuned_probe(
     vectors, targets = torch.from_numpy(checked).to(device), torch.from_numpy(values).to(device)
     vectors = torch.nn.functional.normalize(vectors)
     records: list[SplitScore] = []
-    for stack in stacks(vectors, targets, splits):
-        weights, biases = fit_regressions(stack, num_classes, ordered)
-        logits = torch.baddbmm(
-            biases.flatten(1)[:, None],
-            stack.rows[:, stack.num_train :],
-            weights.flatten(1, 2).transpose(1, 2),
-        ).view(*stack.validation_labels.shape, len(ordered), num_classes)
+    # On CUDA launches count, so splits are solved together; on CPU none has to wait for the slowest.
+    most_bytes = _STACK_BYTES if vectors.is_cuda else 1
+    for stack in stacks(vectors, targets, splits, len(ordered) * num_classes, most_bytes=most_bytes):
+        parameters = fit_regressions(stack, num_classes, ordered, vectors.shape[1])
+        logits = stack.validation @ parameters.flatten(1, 2).transpose(1, 2)
+        logits = logits.view(*logits.shape[:2], len(ordered), num_classes)
         validation = MEASURES[metric](logits, stack.validation_labels)
+        weights, biases = parameters[..., : vectors.shape[1]], parameters[..., vectors.shape[1]]
         for place, split in enumerate(stack.splits):
             kept = int(validation[place].argmax())
             nodes = nodes_of(splits.test[split], vectors.device)
@@ -75,38 +77,69 @@ def fit_regressions(
     stack: Stack,
     num_classes: int,
     strengths: Sequence[float],
+    width: int,
     *,
     tolerance: float = 1e-6,
     iterations: int = 1000,
-) -> tuple[Tensor, Tensor]:
-    """Weights (splits, strengths, classes, width) and biases of every split at every strength."""
-    num_splits, _, width = stack.rows.shape
-    shape = (num_splits, len(strengths), num_classes, width + 1)
-    start = stack.rows.new_zeros(num_splits * len(strengths), num_classes * (width + 1))
-    objective = _objective(stack, shape, stack.rows.new_tensor(strengths))
-    optimum = minimise(objective, start, tolerance=tolerance, iterations=iterations).view(shape)
-    return optimum[..., :-1], optimum[..., -1]
+) -> Tensor:
+    """Weights of every split at every strength, (splits, strengths, classes, padded width).
+
+    Args:
+        stack: Rows of the splits.
+        num_classes: How many classes there are.
+        strengths: L2 strengths.
+        width: Columns of the rows in front of the one that meets the bias.
+        tolerance: Largest entry of the gradient, in scaled weights, at which a regression is finished.
+        iterations: Most steps.
+    """
+    axes = _principal_axes(stack.train[..., :width].double()).to(stack.train)
+    rows = torch.cat([stack.train[..., :width] @ axes, stack.train[..., width:]], dim=2)
+    problem = _Regressions(stack, rows, num_classes, stack.train.new_tensor(strengths), axes.shape[2])
+    start = torch.zeros_like(problem.scales).flatten(2)
+    optimum = minimise(problem, start, tolerance=tolerance, iterations=iterations).view_as(problem.scales)
+    weights = optimum / problem.scales
+    back = axes.repeat_interleave(len(weights) // len(axes), dim=0)[:, None].transpose(2, 3)
+    return torch.cat([weights[..., : axes.shape[2]] @ back, weights[..., axes.shape[2] :]], dim=3)
 
 
-def _objective(stack: Stack, shape: tuple[int, int, int, int], strengths: Tensor) -> Objective:
-    rows = stack.rows[:, : stack.num_train]
-    targets = stack.targets(shape[2])[:, :, None]
-    scale = stack.residual_scale()[..., None]
-    hot = targets > 0
+def _principal_axes(rows: Tensor) -> Tensor:
+    """Orthonormal axes (groups, width, axes) that span the rows of each group.
 
-    def evaluate(points: Tensor) -> tuple[Tensor, Tensor]:
-        parameters = points.view(shape)
-        weights, biases = parameters[..., :-1], parameters[..., -1]
-        logits = torch.baddbmm(biases.flatten(1)[:, None], rows, weights.flatten(1, 2).transpose(1, 2))
-        log_chances = logits.view(*rows.shape[:2], *shape[1:3]).log_softmax(dim=-1)
-        losses = -(torch.where(hot, log_chances, 0).sum(dim=-1) * scale).sum(dim=1)
-        residuals = (log_chances.exp() * scale[..., None] - targets).flatten(2)
-        slopes = torch.bmm(residuals.transpose(1, 2), rows).view(weights.shape)
-        gradients = torch.cat(
-            [slopes + strengths[:, None, None] * weights, residuals.sum(dim=1).view(biases.shape)[..., None]],
-            dim=-1,
-        )
-        values = losses + strengths / 2 * weights.square().sum(dim=(2, 3))
-        return values.flatten(), gradients.view(points.shape)
+    The penalty does not see a rotation, and the best weights lie in the span of the rows. In principal axes
+    the curvature is nearly diagonal, which shortens the way to the minimum.
+    """
+    if rows.shape[1] < rows.shape[2]:
+        span: Tensor = torch.linalg.qr(rows.transpose(1, 2)).Q
+        return span @ _principal_axes(rows @ span)
+    energies, axes = torch.linalg.eigh(rows.transpose(1, 2) @ rows)
+    # Axes that hold nothing but the rounding of float32 are left out, as zeros.
+    held = energies > torch.finfo(torch.float32).eps ** 2 * energies.amax(dim=1, keepdim=True)
+    axes *= held[:, None]
+    return torch.as_tensor(axes)
 
-    return evaluate
+
+class _Regressions:
+    """Penalised mean cross-entropy over training parts, in weights scaled by roots of its curvatures."""
+
+    def __init__(self, stack: Stack, rows: Tensor, num_classes: int, strengths: Tensor, width: int) -> None:
+        self._rows, self._shares = rows, stack.train_shares()[:, :, None, None]
+        self._targets = stack.targets(num_classes)[:, :, None]
+        # The bias is free of the penalty.
+        self._penalties = strengths[:, None, None].repeat(1, num_classes, rows.shape[2])
+        self._penalties[..., width] = 0
+        squares = (self._shares.flatten(2) @ rows.square()).flatten(0, 1)
+        # A quarter is the most that a chance times its complement can be.
+        self.scales = (squares[:, None, None] / 4 + self._penalties).sqrt()
+
+    def __call__(self, points: Tensor, problems: Tensor) -> tuple[Tensor, Tensor]:
+        """Values and gradients of all splits at some strengths."""
+        scales, penalties = self.scales[:, problems], self._penalties[problems]
+        weights = points.view_as(scales) / scales
+        groups, members, num_classes = len(self._rows), self._targets.shape[1], scales.shape[2]
+        logits = weights.view(groups, -1, scales.shape[3]) @ self._rows.transpose(1, 2)
+        log_chances = logits.view(groups, members, -1, num_classes, logits.shape[2]).log_softmax(dim=3)
+        losses = -(log_chances * self._targets).sum(dim=(3, 4)).flatten(0, 1)
+        residuals = log_chances.exp_().mul_(self._shares).sub_(self._targets).flatten(1, 3)
+        slopes = (residuals @ self._rows).view_as(weights)
+        values = losses + (penalties * weights.square()).sum(dim=(2, 3)) / 2
+        return values, (slopes.addcmul_(penalties, weights) / scales).flatten(2)

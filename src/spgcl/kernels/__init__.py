@@ -123,10 +123,10 @@ def all_rows(
     dense: Tensor,
     nodes: Tensor,
     places: Tensor,
-    *,
-    rounded: bool = False,
 ) -> Tensor:
     """All rows of a sparse matrix times a dense one; like `chosen_rows`, with long rows cut into pieces.
+
+    Where dense products may round factors to ten bits of fraction, this one does where it gains by that.
 
     Args:
         pieces: What `cut` returned for the row pointers.
@@ -135,7 +135,6 @@ def all_rows(
         dense: The other factor, one row a place.
         nodes: -1 for the rows that are to be zeros, int32.
         places: Row of `dense` for every column of the sparse matrix, int32; -1 where it counts nothing.
-        rounded: Round `dense` to ten bits of fraction where that halves what is read, and time with it.
     """
     parts, joins, slots = pieces
     dense = dense.contiguous()
@@ -150,7 +149,7 @@ def all_rows(
     grid, shared = (len(parts), -(-width // tile)), 4 * tile * block[1]
     read: tuple[Tensor, ...] = (dense,)
     often = len(columns) >= HALVED_READS * len(dense) and len(columns) * width >= HALVED_FROM
-    if rounded and often and kind == "wide" and width % 8 == 0:
+    if often and kind == "wide" and width % 8 == 0 and torch.get_float32_matmul_precision() != "highest":
         kind, read = "halved", halved(dense)
     matrix: tuple[Argument, ...] = (parts, columns, values, *read)
     given = (out, spare, nodes, places, width, span)
