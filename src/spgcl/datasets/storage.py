@@ -2,13 +2,13 @@
 
 import hashlib
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
 from spgcl.datasets.entries import Entry, File, Form
 from spgcl.errors import InputError
+from spgcl.files import user_cache
 
 State = Literal["ok", "absent", "wrong bytes"]
 
@@ -17,12 +17,7 @@ def data_folder() -> Path:
     """The folder of the benchmark files: SPGCL_DATA, else `spgcl` in the user's cache folder."""
     if chosen := os.environ.get("SPGCL_DATA"):
         return Path(chosen).expanduser()
-    if cache := os.environ.get("XDG_CACHE_HOME"):
-        return Path(cache).expanduser() / "spgcl"
-    if sys.platform == "win32" and (local := os.environ.get("LOCALAPPDATA")):
-        return Path(local) / "spgcl" / "cache"
-    caches = "Library/Caches" if sys.platform == "darwin" else ".cache"
-    return Path.home() / caches / "spgcl"
+    return user_cache()
 
 
 def matches(path: Path, form: Form) -> bool:

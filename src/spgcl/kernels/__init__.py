@@ -1,7 +1,8 @@
 """The kernels of a training step on CUDA: sparse rows, neighbourhoods, draws, a layer, the contrast.
 
-They are compiled when first used, by the compiler that is part of PyTorch. Everything here has fixed shapes
-and never waits for the host, so that a step can be recorded once and replayed.
+They are compiled when first used, by the compiler that is part of PyTorch, and kept in the user's cache
+folder. Everything here has fixed shapes and never waits for the host, so that a step can be recorded once and
+replayed.
 """
 
 import math
@@ -11,6 +12,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
+
+from spgcl.kernels.compiled import compiled_once
 
 NAMES = (
     "narrow_rows",
@@ -69,8 +72,10 @@ def _kernels() -> dict[str, Any]:
     try:
         from torch.cuda._utils import _cuda_load_module, _nvrtc_compile
 
-        compiled, _ = _nvrtc_compile(source, NAMES[0])
-        loaded = _cuda_load_module(compiled, list(NAMES))
+        capability = "".join(map(str, torch.cuda.get_device_capability()))
+        target = f"{torch.__version__} {torch.version.cuda} {capability}"
+        binary = compiled_once(source, target, lambda: _nvrtc_compile(source, NAMES[0])[0])
+        loaded = _cuda_load_module(binary, list(NAMES))
     except (ImportError, AttributeError, TypeError, ValueError, RuntimeError, OSError):
         return {}
     return dict(loaded) if isinstance(loaded, dict) else {name: getattr(loaded, name) for name in NAMES}

@@ -1,0 +1,55 @@
+"""What was compiled once, kept in the user's cache folder: compiling takes seconds, in every process anew."""
+
+import hashlib
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from spgcl.files import user_cache
+
+_DIGEST_BYTES = 32
+
+
+def compiled_once(source: str, target: str, compile_source: Callable[[], bytes]) -> bytes:
+    """The binary of a source for a target, from the cache or compiled now.
+
+    A damaged file is compiled again, and a folder that cannot be written is done without.
+
+    Args:
+        source: What is compiled.
+        target: Everything else that the binary depends on: device and versions.
+        compile_source: Makes the binary.
+    """
+    name = hashlib.sha256(f"{target}\n{source}".encode()).hexdigest()
+    try:
+        path = user_cache() / "kernels" / f"{name}.bin"
+    except RuntimeError:
+        # Nobody's home.
+        return compile_source()
+    binary = _read(path)
+    if binary is None:
+        binary = compile_source()
+        _write(path, binary)
+    return binary
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        stored = path.read_bytes()
+    except OSError:
+        return None
+    digest, binary = stored[:_DIGEST_BYTES], stored[_DIGEST_BYTES:]
+    return binary if hashlib.sha256(binary).digest() == digest else None
+
+
+def _write(path: Path, binary: bytes) -> None:
+    # Several processes may compile at the same time; each has a temporary file of its own.
+    temporary = path.with_suffix(f".{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        temporary.write_bytes(hashlib.sha256(binary).digest() + binary)
+        temporary.replace(path)
+    except OSError:
+        with suppress(OSError):
+            temporary.unlink()
