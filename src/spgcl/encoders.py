@@ -1,6 +1,5 @@
 """Graph encoders, evaluated for the rows that are asked for and no others: GCN, GAT, GIN, GraphSAGE, MLP."""
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
@@ -8,17 +7,16 @@ import torch
 from torch import Tensor, nn
 
 from spgcl.activations import activate, dropout_factors, normalise
+from spgcl.convolutions import MESSAGE_PASSING, Block, Convolution, EncoderKind, convolve, layer_of
 from spgcl.errors import InputError
 from spgcl.kernels import Keys
 from spgcl.levels import Level, activated, propagated
 from spgcl.sampling import sampled_rows
 from spgcl.tensors import GraphTensors, SparseMatrix
 
-EncoderKind = Literal["gcn", "gat", "gin", "sage", "mlp"]
 Activation = Literal["prelu", "relu"]
 BatchNorm = Literal["none", "plain", "affine"]
 
-MESSAGE_PASSING = ("gat", "gin", "sage")
 MAX_LAYERS = 3
 # Rows a block when message-passing layers embed a whole graph: their messages take a row an edge.
 ROWS_A_BLOCK = 4096
@@ -27,74 +25,6 @@ ROWS_A_BLOCK = 4096
 CACHED_FLOATS = 2**18
 LEAST_COLUMNS = 32
 DENSE_COLUMNS = 256
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """One layer's share of the graph: from the rows it reads to the rows it computes.
-
-    Attributes:
-        matrix: Normalised adjacency, shape (outputs, inputs); None where the layer does not propagate.
-        inputs: Node of every input row; None for all nodes.
-        outputs: Place of every output node among the input rows; None when they are the same.
-    """
-
-    matrix: SparseMatrix | None
-    inputs: Tensor | None = None
-    outputs: Tensor | None = None
-
-
-class Convolution(nn.Module):
-    """Kipf and Welling's convolution: normalised adjacency, weights, bias; linear where no edges are."""
-
-    def __init__(self, width: int, out_width: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(width, out_width))
-        self.bias = nn.Parameter(torch.zeros(out_width))
-        nn.init.xavier_uniform_(self.weight)
-
-    def forward(self, inputs: Tensor | SparseMatrix, block: Block) -> Tensor:
-        """Propagate, then multiply; sparse features are multiplied first, while they are sparse."""
-        return convolve(inputs, block.matrix, self.weight, self.bias)
-
-
-def convolve(
-    inputs: Tensor | SparseMatrix, matrix: SparseMatrix | None, weight: Tensor, bias: Tensor
-) -> Tensor:
-    """A convolution by given weights, or by some columns of them."""
-    if isinstance(inputs, SparseMatrix):
-        product = inputs @ weight
-        return (product if matrix is None else matrix @ product).add_(bias)
-    return torch.addmm(bias, inputs if matrix is None else matrix @ inputs, weight)
-
-
-class MessageLayer(nn.Module):
-    """A message-passing layer of PyTorch Geometric: attention, isomorphism, or sample and aggregate."""
-
-    def __init__(self, kind: EncoderKind, width: int, out_width: int) -> None:
-        super().__init__()
-        from torch_geometric import nn as pyg
-
-        self.attends = kind == "gat"
-        if kind == "gat":
-            self.convolution: nn.Module = pyg.GATConv(width, out_width, add_self_loops=False)
-        elif kind == "sage":
-            self.convolution = pyg.SAGEConv(width, out_width)
-        else:
-            inner = nn.Sequential(nn.Linear(width, out_width), nn.ReLU(), nn.Linear(out_width, out_width))
-            self.convolution = pyg.GINConv(inner)
-
-    def forward(self, inputs: Tensor | SparseMatrix, block: Block) -> Tensor:
-        """Pass messages from input rows to output rows; only attention counts a node among its neighbours."""
-        rows = inputs.dense() if isinstance(inputs, SparseMatrix) else inputs
-        assert block.matrix is not None
-        sources, targets = block.matrix.columns.long(), block.matrix.row_of_entry.long()
-        edges = torch.stack([sources, targets])
-        if not self.attends:
-            edges = edges[:, sources != (targets if block.outputs is None else block.outputs[targets])]
-        own = rows if block.outputs is None else rows[block.outputs]
-        result: Tensor = self.convolution((rows, own), edges)
-        return result
 
 
 class Encoder(nn.Module):
@@ -133,7 +63,13 @@ class Encoder(nn.Module):
         self.kind, self.width = kind, hidden
         self.dropout = dropout
         self.fan_out = fan_out
-        self.convolutions = nn.ModuleList(_layer(kind, *pair) for pair in pairwise(widths))
+        layers_of_kind = [layer_of(kind, *pair) for pair in pairwise(widths)]
+        if batch_norm != "none":
+            # Batch norm takes a bias away again. Its gradient would be rounding alone, which Adam makes full
+            # steps of, and the running mean lags behind them.
+            for layer in layers_of_kind:
+                layer.last_bias.requires_grad_(False)
+        self.convolutions = nn.ModuleList(layers_of_kind)
         self.norms = nn.ModuleList(
             nn.BatchNorm1d(hidden, affine=batch_norm == "affine")
             for _ in range(layers)
@@ -306,12 +242,6 @@ def _first_product(graph: GraphTensors, weight: Tensor, level: Level) -> Tensor:
     weight = nn.functional.pad(weight, (0, 0, 0, smoothed.shape[1] - len(weight)))
     whole = len(level.nodes) == graph.num_nodes
     return (smoothed if whole else smoothed[level.nodes.long().clamp(min=0)]) @ weight
-
-
-def _layer(kind: EncoderKind, width: int, out_width: int) -> nn.Module:
-    if kind in MESSAGE_PASSING:
-        return MessageLayer(kind, width, out_width)
-    return Convolution(width, out_width)
 
 
 def activation_module(name: Activation) -> nn.Module:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
+from spgcl.convolutions import Block
 from spgcl.datasets import load
-from spgcl.encoders import Block
 from spgcl.errors import InputError
 from spgcl.evaluation import probe
 from spgcl.graph import Graph

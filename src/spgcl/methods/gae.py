@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from spgcl.encoders import Block, Convolution, Encoder
+from spgcl.convolutions import Block, Convolution
+from spgcl.encoders import Encoder
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
 from spgcl.tensors import GraphTensors, SparseMatrix

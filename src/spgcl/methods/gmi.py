@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 from torch.utils.checkpoint import checkpoint
 
-from spgcl.encoders import Activation, BatchNorm, Convolution, Encoder
+from spgcl.convolutions import Convolution
+from spgcl.encoders import Activation, BatchNorm, Encoder
 from spgcl.graph import Graph
 from spgcl.methods.dgi import Bilinear
 from spgcl.methods.method import Method, Prepared

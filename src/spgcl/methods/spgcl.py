@@ -8,7 +8,8 @@ from torch.nn.functional import normalize
 
 from spgcl import kernels
 from spgcl.activations import activate
-from spgcl.encoders import Activation, BatchNorm, Encoder, EncoderKind, activation_module
+from spgcl.convolutions import EncoderKind
+from spgcl.encoders import Activation, BatchNorm, Encoder, activation_module
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.levels import Level, activated, unit_rows

@@ -5,7 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spgcl.encoders import Activation, Encoder, EncoderKind
+from spgcl.convolutions import EncoderKind
+from spgcl.encoders import Activation, Encoder
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
 from spgcl.tensors import GraphTensors

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spgcl.encoders import Block, Convolution
+from spgcl.convolutions import Block, Convolution
 from spgcl.graph import Graph
 from spgcl.methods.gae import PreparedPairs, first_layer, reconstruction
 from spgcl.methods.method import Method, Prepared
