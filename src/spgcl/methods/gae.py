@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from spgcl.convolutions import Block, Convolution
-from spgcl.encoders import Encoder
+from spgcl.encoders import BatchNorm, Encoder
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
 from spgcl.tensors import GraphTensors, SparseMatrix
@@ -116,6 +116,7 @@ class GAE(Method):
         hidden: Width of the first convolution.
         embedding_width: Width of the second convolution and of the embedding.
         dropout: Share of activations dropped after the first convolution.
+        batch_norm: After the first convolution: none, without learnable scale and shift, or with them.
         normalise_features: Divide feature rows by their L1 norm.
         negative_ratio: Pairs drawn as non-edges at every step, an edge; 0 takes all pairs, as the paper does.
         steps: Updates of the weights.
@@ -130,6 +131,7 @@ class GAE(Method):
         hidden: int = 512,
         embedding_width: int = 256,
         dropout: float = 0.0,
+        batch_norm: BatchNorm = "none",
         normalise_features: bool = True,
         negative_ratio: int = 1,
         steps: int = 200,
@@ -137,7 +139,7 @@ class GAE(Method):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__()
-        self.first = first_layer(num_features, hidden, dropout)
+        self.first = first_layer(num_features, hidden, dropout, batch_norm)
         self.second = Convolution(hidden, embedding_width)
         self.normalise_features, self.negative_ratio = normalise_features, negative_ratio
         self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
@@ -167,7 +169,7 @@ class GAE(Method):
         return embeddings
 
 
-def first_layer(num_features: int, hidden: int, dropout: float) -> Encoder:
+def first_layer(num_features: int, hidden: int, dropout: float, batch_norm: BatchNorm) -> Encoder:
     """The convolution with a ReLU that GAE and VGAE begin with."""
     return Encoder(
         num_features,
@@ -176,7 +178,7 @@ def first_layer(num_features: int, hidden: int, dropout: float) -> Encoder:
         hidden=hidden,
         activation="relu",
         dropout=dropout,
-        batch_norm="none",
+        batch_norm=batch_norm,
     )
 
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from spgcl.convolutions import Block, Convolution
+from spgcl.encoders import BatchNorm
 from spgcl.graph import Graph
 from spgcl.methods.gae import PreparedPairs, first_layer, reconstruction
 from spgcl.methods.method import Method, Prepared
@@ -33,6 +34,7 @@ class VGAE(Method):
         hidden: Width of the first convolution, which means and deviations share.
         embedding_width: Width of the means and of the deviations.
         dropout: Share of activations dropped after the first convolution.
+        batch_norm: After the first convolution: none, without learnable scale and shift, or with them.
         normalise_features: Divide feature rows by their L1 norm.
         negative_ratio: Pairs drawn as non-edges at every step, an edge; 0 takes all pairs, as the paper does.
         divergence_weight: Weight of the KL term; 1 is Eq. 3.
@@ -48,6 +50,7 @@ class VGAE(Method):
         hidden: int = 512,
         embedding_width: int = 256,
         dropout: float = 0.0,
+        batch_norm: BatchNorm = "none",
         normalise_features: bool = True,
         negative_ratio: int = 1,
         divergence_weight: float = 1.0,
@@ -56,7 +59,7 @@ class VGAE(Method):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__()
-        self.first = first_layer(num_features, hidden, dropout)
+        self.first = first_layer(num_features, hidden, dropout, batch_norm)
         self.means = Convolution(hidden, embedding_width)
         self.log_deviations = Convolution(hidden, embedding_width)
         self.normalise_features, self.negative_ratio = normalise_features, negative_ratio
