@@ -20,13 +20,12 @@ import torch
 import spgcl
 from spgcl.estimator import choose_device
 from spgcl.evaluation import Scores, probe, score_predictions, tuned_probe
-from spgcl.methods import Supervision, create, find, resolved_settings
+from spgcl.methods import find, resolved_settings
 from spgcl.methods.presets import known_graphs
 from spgcl.runs import peak_memory_mib
-from spgcl.stepping import arithmetic
-from spgcl.training import train
 
 sys.path.insert(0, str(Path(__file__).parent))
+from fitted import embeddings_of
 from record import append, machine
 
 RESULTS = Path(__file__).parents[1] / "results" / "scores.jsonl"
@@ -42,25 +41,11 @@ def score(
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
     started = time.perf_counter()
-    graph = dataset.graph
-    supervised = find(method_name).supervised
-    supervision = Supervision.of(dataset.labels, dataset.splits) if supervised else None
-    method = create(
-        method_name,
-        graph.num_features,
-        num_nodes=graph.num_nodes,
-        task=supervision.task if supervision else None,
-        seed=seed,
-        settings=settings,
-    ).to(device)
-    prepared = method.prepare(graph, device, supervision)
-    with arithmetic(device):
-        train(method, prepared, seed=seed)
-    embeddings = method.embed(prepared).cpu().numpy()
+    embeddings = embeddings_of(dataset, method_name, settings, seed, device)
     trained = time.perf_counter()
     memory = peak_memory_mib(device)
     task = (embeddings, dataset.labels, dataset.splits)
-    if supervised:
+    if find(method_name).supervised:
         results = [score_predictions(*task, metric=dataset.metric)]
     else:
         results = [

@@ -28,11 +28,10 @@ from typing import Any
 import spgcl
 from spgcl.estimator import choose_device
 from spgcl.evaluation import probe, score_predictions
-from spgcl.methods import Supervision, create, find
-from spgcl.stepping import arithmetic
-from spgcl.training import train
+from spgcl.methods import find
 
 sys.path.insert(0, str(Path(__file__).parent))
+from fitted import embeddings_of
 from record import append, machine
 from spaces import ROUNDS, SPACES, drawn, spgcl_settings
 
@@ -51,23 +50,9 @@ def validate(method_name: str, name: str, trial: int, seed: int, settings: dict[
     dataset = dataset_of(name)
     record = {"dataset": name, "method": method_name, "trial": trial, "seed": seed, "settings": settings}
     try:
-        graph = dataset.graph
-        supervised = find(method_name).supervised
-        supervision = Supervision.of(dataset.labels, dataset.splits) if supervised else None
-        method = create(
-            method_name,
-            graph.num_features,
-            num_nodes=graph.num_nodes,
-            task=supervision.task if supervision else None,
-            seed=seed,
-            settings=settings,
-        ).to(device)
-        prepared = method.prepare(graph, device, supervision)
-        with arithmetic(device):
-            train(method, prepared, seed=seed)
-        embeddings = method.embed(prepared).cpu().numpy()
+        embeddings = embeddings_of(dataset, method_name, settings, seed, device)
         task = (embeddings, dataset.labels, dataset.splits)
-        if supervised:
+        if find(method_name).supervised:
             scores = score_predictions(*task, metric=dataset.metric)
         else:
             scores = probe(*task, metric=dataset.metric, device=str(device))

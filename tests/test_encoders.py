@@ -321,3 +321,13 @@ def test_weight_norms_are_sums_of_squares(kind):
             if weight.ndim == 2:
                 total += sum(value**2 for row in weight.tolist() for value in row)
         assert norm == pytest.approx(total) and norm > 0
+
+
+@pytest.mark.parametrize("kind", ["gcn", "gat", "gin", "sage", "mlp"])
+@pytest.mark.parametrize("batch_norm", ["none", "plain", "affine"])
+def test_a_bias_that_batch_norm_takes_away_is_not_trained(kind, batch_norm):
+    encoder = make_encoder(kind, layers=2, batch_norm=batch_norm, hidden=4)
+
+    trained = [layer.last_bias.requires_grad for layer in encoder.convolutions]
+    assert trained == [batch_norm == "none"] * 2
+    assert all(layer.last_bias.shape == (4,) for layer in encoder.convolutions)

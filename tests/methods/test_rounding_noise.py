@@ -5,7 +5,6 @@ import pytest
 import torch
 
 import spgcl
-from spgcl.encoders import Encoder
 from spgcl.methods import METHODS, create, parameters
 from spgcl.training import train
 
@@ -35,21 +34,3 @@ def test_a_change_in_the_last_bit_of_the_weights_stays_small(name: str) -> None:
 
     assert not torch.equal(first, second)
     assert float((first - second).abs().max()) < 1e-3 * float(first.abs().max())
-
-
-@pytest.mark.parametrize("kind", ["gcn", "gat", "gin", "sage", "mlp"])
-@pytest.mark.parametrize("batch_norm", ["none", "plain", "affine"])
-def test_a_bias_that_batch_norm_takes_away_is_not_trained(kind: str, batch_norm: str) -> None:
-    encoder = Encoder(
-        5,
-        kind=kind,
-        layers=2,
-        hidden=4,
-        activation="prelu",
-        dropout=0.0,
-        batch_norm=batch_norm,
-    )
-
-    trained = [layer.last_bias.requires_grad for layer in encoder.convolutions]
-    assert trained == [batch_norm == "none"] * 2
-    assert all(layer.last_bias.shape == (4,) for layer in encoder.convolutions)

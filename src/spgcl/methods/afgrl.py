@@ -226,17 +226,6 @@ class AFGRL(Method):
         columns = chosen[kept]
         return SparseMatrix(pointers, columns, torch.ones(len(columns), device=columns.device), num_nodes)
 
-    def optimiser(self) -> torch.optim.Optimizer:
-        """AdamW over the online encoder and the predictor."""
-        weights = [weight for weight in self.parameters() if weight.requires_grad]
-        return torch.optim.AdamW(
-            weights,
-            lr=self.learning_rate,
-            weight_decay=self.weight_decay,
-            fused=True,
-            capturable=weights[0].is_cuda,
-        )
-
     def after_step(self, step: int) -> None:
         """Move the target towards the online encoder."""
         move_average(self.target, self.online, 1 - (1 - self.decay) * cosine_schedule(step, self.steps))

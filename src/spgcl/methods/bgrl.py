@@ -118,22 +118,14 @@ class BGRL(Method):
 
     def optimiser(self) -> torch.optim.Optimizer:
         """AdamW over the online encoder and the predictor, at the rate of the first step."""
-        weights = [weight for weight in self.parameters() if weight.requires_grad]
-        self.scheduled = torch.optim.AdamW(
-            weights,
-            lr=self._rate(0),
-            weight_decay=self.weight_decay,
-            fused=True,
-            capturable=weights[0].is_cuda,
-        )
+        self.scheduled = super().optimiser()
+        self._set_rate(0)
         return self.scheduled
 
     def after_step(self, step: int) -> None:
         """Move the target (Eq. 3) and set the learning rate of the next step."""
         move_average(self.target, self.online, 1 - (1 - self.decay) * cosine_schedule(step, self.steps))
-        if self.scheduled is not None:
-            for group in self.scheduled.param_groups:
-                group["lr"] = self._rate(step + 1)
+        self._set_rate(step + 1)
         if step + 1 == self.steps:
             # The moments of AdamW are not kept alive by a method that is done.
             self.scheduled = None
@@ -146,8 +138,10 @@ class BGRL(Method):
         self.online.train(training)
         return embeddings
 
-    def _rate(self, step: int) -> float:
-        return self.learning_rate * cosine_schedule(step, self.steps, self.warm_up * self.steps)
+    def _set_rate(self, step: int) -> None:
+        rate = self.learning_rate * cosine_schedule(step, self.steps, self.warm_up * self.steps)
+        for group in self.scheduled.param_groups if self.scheduled else []:
+            group["lr"] = rate
 
 
 def encode(layers: nn.Module, graph: GraphTensors) -> Tensor:

@@ -65,8 +65,8 @@ class Method(nn.Module):
         return False
 
     def optimiser(self) -> torch.optim.Optimizer:
-        """The optimiser of the weights; AdamW unless a paper asks for another."""
-        weights = list(self.parameters())
+        """The optimiser of the weights that are trained; AdamW unless a paper asks for another."""
+        weights = [weight for weight in self.parameters() if weight.requires_grad]
         return torch.optim.AdamW(
             weights,
             lr=self.learning_rate,

@@ -176,16 +176,13 @@ class SELENE(Method):
 
     def optimiser(self) -> torch.optim.Optimizer:
         """AdamW at the rate of the first step."""
-        self.scheduled = torch.optim.AdamW(
-            self.parameters(), lr=self._rate(0), weight_decay=self.weight_decay, fused=True
-        )
+        self.scheduled = super().optimiser()
+        self._set_rate(0)
         return self.scheduled
 
     def after_step(self, step: int) -> None:
         """Set the learning rate of the next step."""
-        if self.scheduled is not None:
-            for group in self.scheduled.param_groups:
-                group["lr"] = self._rate(step + 1)
+        self._set_rate(step + 1)
         if step + 1 == self.steps:
             # The moments of AdamW are not kept alive by a method that is done.
             self.scheduled = None
@@ -204,8 +201,10 @@ class SELENE(Method):
         encoded: Tensor = self.structure_head(self.structure_encoder(view, chosen, None))
         return encoded
 
-    def _rate(self, step: int) -> float:
-        return self.learning_rate * cosine_schedule(step, self.steps, self.warm_up * self.steps)
+    def _set_rate(self, step: int) -> None:
+        rate = self.learning_rate * cosine_schedule(step, self.steps, self.warm_up * self.steps)
+        for group in self.scheduled.param_groups if self.scheduled else []:
+            group["lr"] = rate
 
 
 def _joined(encodings: NDArray[np.float32], features: Features) -> Features:
