@@ -1,14 +1,12 @@
 """`spgcl datasets`: list, fetch, verify and measure the benchmark data."""
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from spgcl.cli.options import JsonOption
 from spgcl.cli.output import note, print_json, print_table
+from spgcl.cli.progress import Update, progress_line
 from spgcl.errors import InputError, unknown
 
 if TYPE_CHECKING:
@@ -98,8 +96,8 @@ def fetch_datasets(
     chosen = list(entries()) if every else _from_files(names)
     written = {}
     for name in chosen:
-        with _progress_line(name) as progress:
-            written[name] = fetch(name, mirror=mirror, progress=progress)
+        with progress_line(name, total=None, amount="bytes") as update:
+            written[name] = fetch(name, mirror=mirror, progress=update and _file_by_file(name, update))
     if json:
         print_json({"folder": str(data_folder()), "written": written})
         return
@@ -109,21 +107,8 @@ def fetch_datasets(
     print_table(f"data folder: {data_folder()}", ["data set", "files written", ""], rows)
 
 
-@contextmanager
-def _progress_line(name: str) -> "Iterator[Progress | None]":
-    """One line of progress on a terminal's stderr; nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(name, total=None)
-        yield lambda file, done, total: bar.update(
-            task, description=f"{name}: {file}", completed=done, total=total
-        )
+def _file_by_file(name: str, update: Update) -> "Progress":
+    return lambda file, done, total: update(description=f"{name}: {file}", completed=done, total=total)
 
 
 @app.command("verify")

@@ -1,8 +1,5 @@
 """`spgcl eval`: linear probe, k-NN, clustering and link prediction; supervised runs by their predictions."""
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -10,6 +7,7 @@ import typer
 
 from spgcl.cli.options import DeviceOption, JsonOption, LabelsOption, ThreadsOption
 from spgcl.cli.output import note, print_json, print_table
+from spgcl.cli.progress import progress_line
 from spgcl.errors import InputError
 
 if TYPE_CHECKING:
@@ -148,8 +146,9 @@ def _with_labels(
     where = str(choose_device(device))
     task = (embeddings, loaded.labels, loaded.splits)
     score = probe if protocol == "paper" else tuned_probe
-    with _progress(title, quiet=quiet) as progress:
-        scores = score(*task, metric=loaded.metric, device=where, progress=progress)
+    with progress_line(f"probe of {title}", total=1.0, amount="share", quiet=quiet) as update:
+        say = update and (lambda share: update(completed=share))
+        scores = score(*task, metric=loaded.metric, device=where, progress=say)
     return {
         **scores.as_record(),
         "protocol": protocol,
@@ -157,26 +156,6 @@ def _with_labels(
         "knn": knn(embeddings, loaded.labels, loaded.splits, metric=loaded.metric).as_record(),
         "clustering": cluster(embeddings, loaded.labels),
     }
-
-
-@contextmanager
-def _progress(title: str, *, quiet: bool) -> Iterator[Callable[[float], None] | None]:
-    """One calm line on a terminal: the share of the probe that is done, and the time left."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(f"probe of {title}", total=1.0)
-        yield lambda share: bar.update(task, completed=share)
 
 
 def _by_predictions(

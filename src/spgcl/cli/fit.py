@@ -30,6 +30,7 @@ from spgcl.cli.options import (
     given_settings,
 )
 from spgcl.cli.output import note, print_json, print_table
+from spgcl.cli.progress import progress_line
 from spgcl.errors import InputError
 
 if TYPE_CHECKING:
@@ -224,17 +225,13 @@ def _say(
 
 @contextmanager
 def _progress(total: int, title: str, *, quiet: bool) -> Iterator[Callable[[int, float], None] | None]:
-    """One calm line on a terminal: steps, loss, time left."""
-    if quiet or not total or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, TextColumn("loss {task.fields[loss]:.4f}"), console=Console(stderr=True)) as bar:
-        task = bar.add_task(title, total=total, loss=float("nan"))
-        yield lambda step, loss: bar.update(task, completed=step, loss=loss)
+    """Steps, time left and loss."""
+    tail = "loss {task.fields[loss]:.4f}"
+    quiet = quiet or not total
+    with progress_line(
+        title, total=total, amount="steps", tail=tail, stays=True, quiet=quiet, loss=float("nan")
+    ) as update:
+        yield update and (lambda step, loss: update(completed=step, loss=loss))
 
 
 @contextmanager

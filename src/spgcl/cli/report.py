@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import typer
 
 from spgcl.cli.options import DeviceOption, JsonOption, LabelsOption, ThreadsOption
 from spgcl.cli.output import note, print_json
+from spgcl.cli.progress import progress_line
 from spgcl.errors import InputError
 
 if TYPE_CHECKING:
@@ -198,19 +198,9 @@ def _evaluated(folder: Path, load: "Callable[[], Loaded]", wanted: Wanted) -> di
 
 @contextmanager
 def _progress(title: str, total: int, *, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """One calm line on a terminal: what is being done, how far it is, how much time is left."""
-    if quiet or not sys.stderr.isatty():
-        yield _say_nothing
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(
-        *columns, TextColumn("{task.fields[stage]}"), console=Console(stderr=True), transient=True
-    ) as bar:
-        task = bar.add_task(title, total=total, stage="")
-        yield lambda words: bar.update(task, advance=1, stage=words)
+    """Time left and what is being done."""
+    with progress_line(title, total=total, tail="{task.fields[stage]}", quiet=quiet, stage="") as update:
+        yield (lambda words: update(advance=1, stage=words)) if update else _say_nothing
 
 
 def _say_nothing(words: str) -> None:
