@@ -106,8 +106,9 @@ def candidate_table(records: Sequence[Record], table: Table, nothing: str, most:
     return table(columns, shown, text_columns=2) if shown else nothing
 
 
-def space_text(table: Table) -> str:
-    """The values that the search draws from, and its budget."""
+def space_text(records: Sequence[Record], table: Table) -> str:
+    """The values that the search draws from, its budget, and for whom it was run."""
+    searched = sorted({record["method"] for record in records})
     draws = spaces.ROUNDS["draws"]
     further = "; ".join(
         f"{KINDS[name]} ({spaces.ROUNDS[name].trials} trials): {', '.join(graphs)}"
@@ -116,7 +117,8 @@ def space_text(table: Table) -> str:
     budget = (
         f"Every method and graph has the same budget: {draws.trials} settings, the published one and "
         f"{draws.trials - 1} draws, of which the {draws.finalists} best are trained with {draws.more_seeds} "
-        "more seeds. For SP-GCL some graphs, those short of the paper's figure on their test nodes, got "
+        f"more seeds. Searched so far: {', '.join(searched) or 'none'}. For SP-GCL some graphs, those short "
+        "of the paper's figure on their test nodes, got "
         f"further trials and so a larger budget: {further}. Within a round the validation scores alone "
         "decide. The spaces of all methods and rounds are in "
         "[benchmarks/spaces.py](../benchmarks/spaces.py); that of "

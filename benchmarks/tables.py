@@ -106,7 +106,7 @@ Command: `python benchmarks/search.py GRAPH...`
 
 ### Search space
 
-{search_tables.space_text(table)}
+{search_tables.space_text(searched, table)}
 
 ### Candidates for the defaults
 
