@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+import spgcl
 from spgcl.cli import run
 
 SETTINGS = ("hidden=8", "pool_size=64", "seeds=16", "hops=1")
@@ -89,6 +90,24 @@ def test_held_out_edges_are_scored_and_only_where_there_are_any(tmp_path, capsys
     # Overwritten without held-out edges, the run has none.
     answer(capsys, "fit", "--out", out, "--steps", 5, "--overwrite", *QUICK)
     assert not (out / "held_out_edges.npz").exists()
+
+
+def test_structural_features_do_not_see_the_edges_that_are_held_out(tmp_path, capsys):
+    generator = np.random.default_rng(0)
+    edges = generator.integers(0, 40, (200, 2))
+    (tmp_path / "edges.csv").write_text("".join(f"{source},{target}\n" for source, target in edges))
+    out = tmp_path / "run"
+    given = ("--structural", "degree", "--hold-out-edges", 0.3, "--method", "raw", "--format", "npy")
+    answer(capsys, "fit", tmp_path / "edges.csv", "--out", out, *given, "--json")
+    with np.load(out / "held_out_edges.npz") as pairs:
+        held_out = np.bincount(pairs["positive"].reshape(-1), minlength=40)
+    whole = spgcl.Graph.of(tmp_path / "edges.csv", structural="degree")
+
+    degrees = np.expm1(np.load(out / "embeddings.npy")[:, 0]).round()
+    assert held_out.sum() > 0
+    assert np.array_equal(degrees, whole.degrees - held_out)
+    assert run(["eval", str(out), "--threads", "1"]) == 0
+    assert "has changed" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("share", ["1", "-0.1", "nan", "2"])

@@ -94,10 +94,10 @@ def _labelled(folder: Path, labels: Path | None) -> "Loaded":
 
 def is_as_fitted(graph: "Graph", run: "Run") -> bool:
     """Whether a graph, read again, is still the one that a run was trained on."""
-    from spgcl.evaluation import hold_out_edges
+    from spgcl.cli.graphs import training_graph
 
     try:
-        trained_on = hold_out_edges(graph, run.hold_out_edges, run.seed)[0] if run.hold_out_edges else graph
+        trained_on = training_graph(graph, run.graph["options"], run.hold_out_edges, run.seed)[0]
     except InputError:
         return False
     return bool(trained_on.digest == run.graph["digest"])

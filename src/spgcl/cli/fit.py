@@ -90,10 +90,9 @@ def fit(
     """Train on a graph and write weights, embeddings and a record; only supervised methods look at labels."""
     import torch
 
-    from spgcl.cli.graphs import resolve
+    from spgcl.cli.graphs import resolve, training_graph
     from spgcl.estimator import choose_device
     from spgcl.evaluation.health import observer
-    from spgcl.evaluation.links import hold_out_edges as hold_out
     from spgcl.methods import resolved_settings
     from spgcl.runs import describe_source, fit_run, open_folder, remove_run, tidy
     from spgcl.storage import Run
@@ -119,16 +118,14 @@ def fit(
     planned = []
     for number in range(seed, seed + seeds):
         place = folder if seeds == 1 else folder / f"seed-{number}"
-        training_graph, *held_out = (
-            hold_out(loaded.graph, hold_out_edges, number) if hold_out_edges else (loaded.graph,)
-        )
+        seen, *held_out = training_graph(loaded.graph, options.given(), hold_out_edges, number)
         run = Run(
             dataset=loaded.name,
             method=method,
             preset=preset,
             settings=settings,
             seed=number,
-            graph=describe_source(loaded.source, options.given(), labels, training_graph),
+            graph=describe_source(loaded.source, options.given(), labels, seen),
             device=str(where),
             threads=torch.get_num_threads(),
             precision=precision,
@@ -139,13 +136,13 @@ def fit(
             supervision=supervision.record() if supervision else None,
         )
         earlier = open_folder(place, run, resume=resume, overwrite=overwrite)
-        planned.append((place, run, earlier, training_graph, held_out))
+        planned.append((place, run, earlier, seen, held_out))
     if overwrite and seeds > 1:
         for leftover in set(folder.glob("seed-*")) - {place for place, *_ in planned}:
             remove_run(leftover)
     done = []
     # Only now, when all folders have been looked at, does the first training start.
-    for place, run, earlier, training_graph, held_out in planned:
+    for place, run, earlier, seen, held_out in planned:
         if earlier is not None and earlier.status == "finished":
             tidy(place)
             run = earlier
@@ -156,7 +153,7 @@ def fit(
             ):
                 run = fit_run(
                     place,
-                    training_graph,
+                    seen,
                     run,
                     replace=earlier is None,
                     supervision=supervision,

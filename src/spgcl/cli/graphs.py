@@ -14,6 +14,8 @@ from spgcl.errors import InputError
 from spgcl.graph import Graph
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from spgcl.datasets import Dataset, Splits
 
 _SPLIT_SEED = 0
@@ -168,3 +170,20 @@ def _say_unlabelled(labels: NDArray[np.int64], class_names: tuple[str, ...], pat
         note(f"{path}: {count:,} of {len(labels):,} nodes have no label and are not scored")
     if "-1" in class_names:
         note(f"{path}: -1 is taken as a class; leave the cell empty for a node without a label")
+
+
+def training_graph(
+    graph: Graph, options: "Mapping[str, Any]", fraction: float, seed: int
+) -> "tuple[Graph, NDArray[np.int64], NDArray[np.int64]] | tuple[Graph]":
+    """What a run is trained on: the graph, or what holding edges out leaves of it, those edges, and others.
+
+    Features made from the structure are made anew then: they would tell of the edges that were taken out.
+    """
+    if not fraction:
+        return (graph,)
+    from spgcl.evaluation.links import hold_out_edges
+    from spgcl.io.structural import with_structural
+
+    left, positive, negative = hold_out_edges(graph, fraction, seed)
+    structural = options.get("structural")
+    return with_structural(left, structural) if structural else left, positive, negative

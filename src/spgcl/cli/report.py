@@ -142,6 +142,7 @@ def _compare(folders: list[Path], path: Path, wanted: Wanted, *, quiet: bool) ->
 def _material(folder: Path, wanted: Wanted, say: Callable[[str], None]) -> "Material":
     import numpy as np
 
+    from spgcl.cli.evaluate import is_as_fitted
     from spgcl.cli.graphs import resolve_recorded
     from spgcl.estimator import choose_device
     from spgcl.report.columns import read_columns
@@ -154,7 +155,7 @@ def _material(folder: Path, wanted: Wanted, say: Callable[[str], None]) -> "Mate
     # Formats without types give whole numbers back for ids that were text.
     if not np.array_equal(node_ids.astype(str), loaded.graph.node_ids.astype(str)):
         raise InputError(f"the nodes of {run.graph['source']} are not those of {folder}; fit it again")
-    if not run.hold_out_edges and loaded.graph.digest != run.graph["digest"]:
+    if not is_as_fitted(loaded.graph, run):
         note(f"{run.graph['source']} has changed since {folder} was fitted; the page shows it as it is now")
     columns = read_columns(wanted.nodes, loaded.graph, id_column=wanted.id_column) if wanted.nodes else ()
     say("evaluating")

@@ -12,10 +12,10 @@ from scipy import sparse
 from spgcl.errors import InputError, unknown
 from spgcl.graph import Graph
 from spgcl.io.draft import NO_WEIGHTS, Draft, first_edge_of, is_integer, positions_of, refuse_columns
-from spgcl.io.features import NodeFeatures, frozen, read_features
+from spgcl.io.features import NodeFeatures, read_features
 from spgcl.io.objects import as_matrix, comes_from, from_adjacency, from_edge_array, from_pyg
 from spgcl.io.opening import suffix_of
-from spgcl.io.structural import Structural, degree_features, degree_names, spectral_features, spectral_names
+from spgcl.io.structural import Structural, with_structural
 
 EDGE_LISTS = (".csv", ".tsv", ".txt", ".edges", ".parquet")
 SAVED_DATA = (".pt", ".pth")
@@ -188,7 +188,11 @@ def _assemble(
         )
     except InputError as error:
         raise _at(draft.origin, error) from None
-    return graph if structural is None else _with_structural(graph, structural)
+    if structural is None:
+        return graph
+    made = with_structural(graph, structural)
+    note = f"{made.num_features} structural features ({structural}) made, as there are none"
+    return replace(made, notes=(*graph.notes, note))
 
 
 def _no_features(draft: Draft) -> InputError:
@@ -199,17 +203,6 @@ def _no_features(draft: Draft) -> InputError:
         f"no features; give them (--features FILE),{from_nodes} or make some from the structure "
         "(--structural degree|spectral)"
     )
-
-
-def _with_structural(graph: Graph, structural: Structural) -> Graph:
-    if structural == "degree":
-        made = degree_features(graph.adjacency, directed=graph.directed)
-        names = degree_names(directed=graph.directed)
-    else:
-        made = spectral_features(graph.adjacency)
-        names = spectral_names(made.shape[1])
-    note = f"{made.shape[1]} structural features ({structural}) made, as there are none"
-    return replace(graph.with_features(frozen(made), names), notes=(*graph.notes, note))
 
 
 def _joined(draft: Draft, given: NodeFeatures) -> Draft:

@@ -6,6 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from spgcl.graph import Graph
+from spgcl.io.features import frozen
+
 Structural = Literal["degree", "spectral"]
 
 SPECTRAL_DIMENSION = 64
@@ -16,6 +19,17 @@ FILTER_DEGREE = 12
 # Eigenvectors as features need not be exact: where the eigenvalues crowd, the block stays a mixture.
 MOST_ROUNDS = 10
 TOLERANCE = 1e-3
+
+
+def with_structural(graph: Graph, structural: Structural) -> Graph:
+    """The graph with features made from its edges in place of those it has."""
+    if structural == "degree":
+        made = degree_features(graph.adjacency, directed=graph.directed)
+        names = degree_names(directed=graph.directed)
+    else:
+        made = spectral_features(graph.adjacency)
+        names = spectral_names(made.shape[1])
+    return graph.with_features(frozen(made), names)
 
 
 def degree_features(adjacency: sparse.csr_array, *, directed: bool = False) -> NDArray[np.float32]:
