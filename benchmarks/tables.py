@@ -83,6 +83,11 @@ The paper's figure is in parentheses; a score more than two points below it is i
 says why. Of the presets and the defaults of a method, the one with the best validation score on the graph is
 shown. Methods without a figure in the paper's tables, most of them without training, come first.
 
+Some of the paper's figures are not its own measurements: those of DeepWalk and GAE on the Amazon and Coauthor
+graphs stand to the hundredth, most with the same deviation, in the tables of other papers (GAE on Computers:
+85.27 ± 0.19), whose probe is a regularised logistic regression. The tuned probe is the one to compare them
+with.
+
 {score_tables.side_by_side(scores, "paper")}
 
 ### All methods, tuned probe
