@@ -8,14 +8,15 @@ from numpy.typing import NDArray
 
 from spgcl import Dataset
 from spgcl.methods import Supervision, create, find
+from spgcl.methods.method import Method, Prepared
 from spgcl.stepping import arithmetic
 from spgcl.training import train
 
 
-def embeddings_of(
+def begun(
     dataset: Dataset, method_name: str, settings: dict[str, Any], seed: int, device: torch.device
-) -> NDArray[np.float32]:
-    """Train once; embeddings of all nodes, or the class scores of a supervised method."""
+) -> tuple[Method, Prepared]:
+    """A fresh method on a device, and what it computes once for the graph."""
     graph = dataset.graph
     supervision = None
     if find(method_name).supervised:
@@ -28,8 +29,19 @@ def embeddings_of(
         seed=seed,
         settings=settings,
     ).to(device)
-    prepared = method.prepare(graph, device, supervision)
-    with arithmetic(device):
+    return method, method.prepare(graph, device, supervision)
+
+
+def finished(method: Method, prepared: Prepared, seed: int, precision: str = "auto") -> NDArray[np.float32]:
+    """Train; embeddings of all nodes, or the class scores of a supervised method."""
+    with arithmetic(prepared.graph.device, precision):
         train(method, prepared, seed=seed)
     embeddings: NDArray[np.float32] = method.embed(prepared).cpu().numpy()
     return embeddings
+
+
+def embeddings_of(
+    dataset: Dataset, method_name: str, settings: dict[str, Any], seed: int, device: torch.device
+) -> NDArray[np.float32]:
+    """Both at once."""
+    return finished(*begun(dataset, method_name, settings, seed, device), seed)

@@ -21,11 +21,10 @@ import spgcl
 from spgcl import kernels
 from spgcl.estimator import choose_device
 from spgcl.evaluation import probe
-from spgcl.methods import create, resolved_settings
-from spgcl.stepping import arithmetic
-from spgcl.training import train
+from spgcl.methods import resolved_settings
 
 sys.path.insert(0, str(Path(__file__).parent))
+from fitted import begun, finished
 from record import append, machine
 
 RESULTS = Path(__file__).parents[1] / "results" / "paired.jsonl"
@@ -37,18 +36,13 @@ def score(name: str, variant: str, seed: int, device_name: str) -> dict[str, Any
     """Train once and score under the paper's probe."""
     device = choose_device(device_name)
     dataset = spgcl.load(name)
-    graph = dataset.graph
     given = {"batch_norm_rows": "pool"} if variant == "pool" else {}
     settings = resolved_settings("spgcl", "published", name, given)
     # Without kernels a method takes the plain path.
     kernels.available = (lambda: False) if variant == "plain" else with_kernels
-    method = create("spgcl", graph.num_features, num_nodes=graph.num_nodes, seed=seed, settings=settings)
-    method.to(device)
-    prepared = method.prepare(graph, device)
+    method, prepared = begun(dataset, "spgcl", settings, seed, device)
     started = time.perf_counter()
-    with arithmetic(device, "float32" if variant == "plain" else "auto"):
-        train(method, prepared, seed=seed)
-    embeddings = method.embed(prepared).cpu().numpy()
+    embeddings = finished(method, prepared, seed, "float32" if variant == "plain" else "auto")
     seconds = time.perf_counter() - started
     scores = probe(embeddings, dataset.labels, dataset.splits, metric=dataset.metric, device=str(device))
     return {

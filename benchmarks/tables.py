@@ -93,7 +93,8 @@ with.
 ### All methods, tuned probe
 
 The same embeddings under a probe whose strength is chosen for each; the paper has no such figures, those in
-parentheses are again its own.
+parentheses are again its own. The figures of SP-GCL's presets and of the methods without training were taken
+with an earlier solver of this probe, which stopped a little early.
 
 {score_tables.side_by_side(scores, "tuned")}
 

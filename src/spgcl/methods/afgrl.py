@@ -146,6 +146,8 @@ class AFGRL(Method):
         weight_decay: Of AdamW.
     """
 
+    static = True
+
     def __init__(
         self,
         num_features: int,
@@ -189,10 +191,6 @@ class AFGRL(Method):
         """Normalise the adjacency and, if asked, the features; number the edges."""
         del supervision
         return PreparedPairs.of(graph, device, normalise_features=self.normalise_features)
-
-    def is_static(self, prepared: Prepared) -> bool:
-        """Where products are kernels of fixed shapes: on CUDA."""
-        return prepared.graph.recordable
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Find the positives of all nodes with both encoders, then the loss over them."""

@@ -58,6 +58,8 @@ class BGRL(Method):
         weight_decay: Of AdamW.
     """
 
+    static = True
+
     def __init__(
         self,
         num_features: int,
@@ -96,10 +98,6 @@ class BGRL(Method):
         """Normalise the adjacency and, if asked, the features."""
         del supervision
         return Prepared(GraphTensors.of(graph, device, normalise_features=self.normalise_features))
-
-    def is_static(self, prepared: Prepared) -> bool:
-        """Where products are kernels of fixed shapes: views of a graph on CUDA differ in values alone."""
-        return prepared.graph.recordable
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Eq. 1 in both directions."""

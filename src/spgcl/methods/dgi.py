@@ -28,6 +28,8 @@ class DGI(Method):
         weight_decay: Of AdamW.
     """
 
+    static = True
+
     def __init__(
         self,
         num_features: int,
@@ -59,10 +61,6 @@ class DGI(Method):
         """Normalise the adjacency and, if asked, the features."""
         del supervision
         return Prepared(GraphTensors.of(graph, device, normalise_features=self.normalise_features))
-
-    def is_static(self, prepared: Prepared) -> bool:
-        """Where products are kernels of fixed shapes: on CUDA."""
-        return prepared.graph.recordable
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Score the nodes of the graph and of its shuffled copy against the summary of the graph."""

@@ -124,6 +124,8 @@ class GAE(Method):
         weight_decay: Of AdamW.
     """
 
+    static = True
+
     def __init__(
         self,
         num_features: int,
@@ -148,10 +150,6 @@ class GAE(Method):
         """Normalise the adjacency and, if asked, the features; number the edges."""
         del supervision
         return PreparedPairs.of(graph, device, normalise_features=self.normalise_features)
-
-    def is_static(self, prepared: Prepared) -> bool:
-        """Where products are kernels of fixed shapes: on CUDA."""
-        return prepared.graph.recordable
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """The reconstruction term of Eq. 3, with Z of Eq. 4."""

@@ -59,6 +59,8 @@ class GCA(Method):
         weight_decay: Of Adam, as a gradient of the squared weights.
     """
 
+    static = True
+
     def __init__(
         self,
         num_features: int,
@@ -107,10 +109,6 @@ class GCA(Method):
         edges = edge_readiness(tensors, torch.from_numpy(scores)).float().to(device)
         columns = column_readiness(graph, scores).float().to(device)
         return PreparedGCA(tensors, edges=edges, columns=columns)
-
-    def is_static(self, prepared: Prepared) -> bool:
-        """Where products are kernels of fixed shapes: views of a graph on CUDA differ in values alone."""
-        return prepared.graph.recordable
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Algorithm 1 of the paper: two adaptive views, one encoder and head, the objective."""

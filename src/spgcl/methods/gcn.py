@@ -26,6 +26,7 @@ class SupervisedGCN(Method):
     """
 
     supervised = True
+    static = True
 
     def __init__(
         self,
@@ -50,10 +51,6 @@ class SupervisedGCN(Method):
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedTargets:
         """Normalise the adjacency and, if asked, the features; lay the labels out by model."""
         return PreparedTargets.of(graph, device, supervision, normalise_features=self.normalise_features)
-
-    def is_static(self, prepared: Prepared) -> bool:
-        """Where products are kernels of fixed shapes: on CUDA."""
-        return prepared.graph.recordable
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """The models' cross-entropies on their training nodes, added up (Eq. 10)."""

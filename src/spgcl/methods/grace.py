@@ -33,6 +33,8 @@ class GRACE(Method):
         weight_decay: Of Adam, as a gradient of the squared weights.
     """
 
+    static = True
+
     def __init__(
         self,
         num_features: int,
@@ -74,10 +76,6 @@ class GRACE(Method):
         """Normalise the adjacency and, if asked, the features."""
         del supervision
         return Prepared(GraphTensors.of(graph, device, normalise_features=self.normalise_features))
-
-    def is_static(self, prepared: Prepared) -> bool:
-        """Where products are kernels of fixed shapes: views of a graph on CUDA differ in values alone."""
-        return prepared.graph.recordable
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Algorithm 1 of the paper: two views, one encoder and head, the objective."""

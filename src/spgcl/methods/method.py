@@ -37,6 +37,9 @@ class Method(nn.Module):
     inductive: ClassVar[bool] = True
     # Whether labels are needed to train.
     supervised: ClassVar[bool] = False
+    # Whether every step is the same operations on the same shapes, and never waits for the host, where the
+    # products with the graph are so.
+    static: ClassVar[bool] = False
 
     # Without steps there is nothing to train: neither a loss nor an optimiser is asked for.
     steps: int = 0
@@ -57,16 +60,16 @@ class Method(nn.Module):
         return None
 
     def is_static(self, prepared: Prepared) -> bool:
-        """Whether every step is the same operations on the same shapes, and never waits for the host.
+        """Whether steps on this graph are all alike; an accelerator then records one and replays it."""
+        return self.static and prepared.graph.recordable
 
-        An accelerator then records one step and replays it.
-        """
-        del prepared
-        return False
+    def trained_weights(self) -> list[nn.Parameter]:
+        """The weights that an optimiser gets."""
+        return [weight for weight in self.parameters() if weight.requires_grad]
 
     def optimiser(self) -> torch.optim.Optimizer:
         """The optimiser of the weights that are trained; AdamW unless a paper asks for another."""
-        weights = [weight for weight in self.parameters() if weight.requires_grad]
+        weights = self.trained_weights()
         return torch.optim.AdamW(
             weights,
             lr=self.learning_rate,

@@ -49,6 +49,8 @@ class MVGRL(Method):
         weight_decay: Of AdamW.
     """
 
+    static = True
+
     def __init__(
         self,
         num_features: int,
@@ -98,7 +100,7 @@ class MVGRL(Method):
     def is_static(self, prepared: Prepared) -> bool:
         """Where products are kernels of fixed shapes: on CUDA."""
         assert isinstance(prepared, TwoViews)
-        return prepared.graph.recordable and prepared.diffused.recordable
+        return super().is_static(prepared) and prepared.diffused.recordable
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Score nodes of either view, real and shuffled alike in both, against the other view's summary."""

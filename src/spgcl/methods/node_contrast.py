@@ -52,7 +52,7 @@ def projection_head(width: int, inner_width: int, activation: nn.Module) -> nn.S
 
 def adam(method: Method) -> torch.optim.Optimizer:
     """Adam, as the three papers have it, in which weight decay is a gradient of the squared weights."""
-    weights = list(method.parameters())
+    weights = method.trained_weights()
     return torch.optim.Adam(
         weights,
         lr=method.learning_rate,

@@ -43,6 +43,8 @@ class VGAE(Method):
         weight_decay: Of AdamW.
     """
 
+    static = True
+
     def __init__(
         self,
         num_features: int,
@@ -70,10 +72,6 @@ class VGAE(Method):
         """Normalise the adjacency and, if asked, the features; number the edges."""
         del supervision
         return PreparedPairs.of(graph, device, normalise_features=self.normalise_features)
-
-    def is_static(self, prepared: Prepared) -> bool:
-        """Where products are kernels of fixed shapes: on CUDA."""
-        return prepared.graph.recordable
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Eq. 3 with its sign turned, divided by the number of pairs; Z is one draw."""
