@@ -181,7 +181,7 @@ def full_tables(records: Sequence[Record]) -> str:
                     *[score(trainings, protocol) for protocol in trainings[0]["scores"]],
                     str(len(trainings)),
                     _seconds(trainings),
-                    f"{max(training['peak_memory_mib'] for training in trainings):.0f}",
+                    _memory(trainings),
                 ]
             )
         columns = ["graph", "metric", "processor", "paper", "authors' code"]
@@ -196,6 +196,12 @@ def _seconds(trainings: Sequence[Record]) -> str:
     """Mean time of the trainings that had the machine for themselves."""
     alone = [training["seconds"]["fit"] for training in trainings if training.get("workers", 1) == 1]
     return f"{fmean(alone):.1f}" if alone else "-"
+
+
+def _memory(trainings: Sequence[Record]) -> str:
+    """The largest peak of those that were measured apart from what the process held before."""
+    peaks = [training["peak_mib"] for training in trainings if training.get("peak_mib") is not None]
+    return f"{max(peaks):.0f}" if peaks else "-"
 
 
 def _title(preset: str | None, given: str) -> str:

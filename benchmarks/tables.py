@@ -73,7 +73,7 @@ run again on the same graphs and splits, on one NVIDIA H200; it drops isolated n
 test set. "paper's probe" and "tuned probe" are the two protocols of `spgcl eval`. Supervised methods are
 scored by their own predictions; a retraining of theirs is one model a split, or ten where there is one split.
 Time and memory are those of training and embedding, without the probes: mean seconds where a training had the
-machine for itself, and the largest peak.
+machine for itself, and the largest peak on CUDA where it was taken apart from what the process held before.
 
 Command: `python benchmarks/scores.py [--method NAME] [--preset NAME] GRAPH...`
 

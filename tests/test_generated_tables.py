@@ -38,7 +38,7 @@ def training(dataset, seed, paper, *, preset="published", device="cuda", given=N
             "tuned": {"test": paper + 1, "validation": paper},
         },
         "seconds": {"fit": 2.0 + seed, "eval": 1.0},
-        "peak_memory_mib": 100.0 + seed,
+        "peak_mib": 100.0 + seed,
         "device": device,
         "processor": "a processor",
     }
