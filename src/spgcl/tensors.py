@@ -88,20 +88,25 @@ class SparseMatrix:
         """The same entries with other values, symmetric where this one is; work on the pattern is shared."""
         return replace(self, values=values, known=self.pattern)
 
-    @cached_property
+    @property
     def transposed(self) -> "SparseMatrix":
         """The transpose, entries of a row in order of the original row."""
-        if self.symmetric:
-            return self
+        # A matrix that remembered itself would stay in memory until a cycle of garbage is looked for.
+        return self if self.symmetric else self._computed_transpose
+
+    @cached_property
+    def _computed_transpose(self) -> "SparseMatrix":
         if self.lasting or not self.pattern.on_cpu:
             return self._transpose(*self._reordered(*self.pattern.transposed))
         return self._transpose(*self.pattern.by_columns(self.values))
 
-    @cached_property
+    @property
     def _transposed_parts(self) -> list["SparseMatrix"]:
         """Transposes of some rows at a time, whose products add up to that of the transpose."""
-        if self.symmetric:
-            return [self]
+        return [self] if self.symmetric else self._computed_parts
+
+    @cached_property
+    def _computed_parts(self) -> list["SparseMatrix"]:
         if self.lasting:
             return [self._transpose(*self._reordered(*part)) for part in self.pattern.transposed_parts]
         return [self._transpose(*part) for part in self.pattern.parts_by_columns(self.values)]

@@ -1,6 +1,8 @@
 """What every method in METHODS keeps to, those that will be added included."""
 
+import gc
 import warnings
+import weakref
 from dataclasses import fields
 from functools import cache
 
@@ -224,3 +226,19 @@ def test_methods_never_see_labels():
         "notes",
         "feature_names",
     }
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_nothing_of_a_training_is_left_behind(name):
+    """Memory comes back when the last name for a graph goes, not when a cycle of garbage is looked for."""
+    gc.collect()
+    gc.disable()
+    try:
+        method, prepared = made(name, small_graph(), small_labels(), settings=tiny(name))
+        train(method, prepared, seed=0)
+        method.embed(prepared)
+        kept = [weakref.ref(method), weakref.ref(prepared.graph.adjacency)]
+        del method, prepared
+        assert [reference() for reference in kept] == [None, None]
+    finally:
+        gc.enable()
