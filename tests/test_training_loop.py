@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from spgcl import training
 from spgcl.errors import InputError
 from spgcl.evaluation.health import observer
 from spgcl.graph import Graph
@@ -253,6 +254,55 @@ def test_losses_are_those_of_the_method():
     # Adam's first step against a constant slope is the learning rate, and so are the next ones.
     assert history.losses == pytest.approx([3.0, 1.9, 0.8], abs=1e-5)
     assert method.after == [0, 1, 2] and float(method.weight.detach()) == pytest.approx(-0.3, abs=1e-5)
+
+
+def test_every_step_has_the_rate_of_its_method():
+    class Scheduled(Slope):
+        def rate(self, step):
+            return [0.5, 0.0, 0.25, 0.125][step]
+
+    method = Scheduled([0.0] * 4)
+    history = train(method, method.prepare(make_graph(), CPU), seed=0)
+    assert history.losses == pytest.approx([0, -0.5, -0.5, -0.75], abs=1e-5)
+    assert float(method.weight.detach()) == pytest.approx(-0.875, abs=1e-5)
+
+
+def looks_and_tellings(device, progress, monkeypatch):
+    """After which steps of a slow training losses were looked at, and progress told; seconds it took."""
+
+    class Slow(Slope):
+        def after_step(self, step):
+            super().after_step(step)
+            time.sleep(0.01)
+
+    looks, told = [], []
+    look = training._require_finite
+
+    def counted(recorded, done, learning_rate):
+        looks.append(done)
+        look(recorded, done, learning_rate)
+
+    monkeypatch.setattr(training, "_require_finite", counted)
+    method = Slow([0.0] * 60)
+    started = time.monotonic()
+    say = (lambda step, _: told.append(step)) if progress else None
+    train(method, method.prepare(make_graph(), device), seed=0, progress=say)
+    return looks, told, time.monotonic() - started
+
+
+def test_progress_is_told_a_few_times_a_second(monkeypatch):
+    looks, told, seconds = looks_and_tellings(CPU, True, monkeypatch)
+    assert 2 <= len(told) <= seconds / 0.2 + 1 and told[-1] == 60
+    # On the CPU a look waits for nothing.
+    assert looks == list(range(1, 61))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
+@pytest.mark.parametrize("progress", [False, True], ids=["silent", "with-progress"])
+def test_an_accelerator_is_waited_for_a_few_times_a_second(progress, monkeypatch):
+    looks, told, seconds = looks_and_tellings(torch.device("cuda"), progress, monkeypatch)
+    assert 2 <= len(looks) <= seconds / 0.2 + 1 and looks[-1] == 60
+    assert told == (looks if progress else [])
 
 
 def test_draws_are_decided_by_the_seed_and_apart_from_the_weights():

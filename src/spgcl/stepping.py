@@ -10,6 +10,7 @@ from torch import Tensor
 
 from spgcl.errors import unknown
 from spgcl.methods.method import Method, Prepared
+from spgcl.optimiser import Adam
 
 Precision = Literal["auto", "float32", "tf32"]
 
@@ -28,24 +29,20 @@ class Step:
         self,
         method: Method,
         prepared: Prepared,
-        optimiser: torch.optim.Optimizer,
+        optimiser: Adam,
         generator: torch.Generator,
     ) -> None:
         self._method, self._prepared = method, prepared
         self._optimiser, self._generator = optimiser, generator
         self._recordable = method.is_static(prepared)
         self._computed = 0
-        # A recorded step reads its learning rates on the device, so that a schedule goes on.
-        groups = optimiser.param_groups if self._recordable else []
-        self._rates = [torch.zeros((), device=prepared.graph.device) for _ in groups]
-        self._written: list[float] = []
         self._recording: tuple[torch.cuda.CUDAGraph, Tensor] | None = None
 
     def __call__(self, number: int) -> Tensor | None:
         """Take a step; gives back its loss, or None where there is nothing left to train."""
+        self._optimiser.rate = self._method.rate(number)
         if not self._recordable:
             return self._compute(number)
-        self._write_rates()
         if self._computed < WARM_UP:
             self._computed += 1
             # What ran on the stream of everybody cannot be recorded afterwards.
@@ -65,33 +62,15 @@ class Step:
         loss = self._method.loss(self._prepared, number, self._generator)
         if loss is None:
             return None
-        self._optimiser.zero_grad(set_to_none=True)
+        self._optimiser.drop_gradients()
         loss.backward()  # type: ignore[no-untyped-call]
-        with self._rates_on_device():
-            self._optimiser.step()
+        self._optimiser.step()
         return loss.detach()
-
-    def _write_rates(self) -> None:
-        written = [group["lr"] for group in self._optimiser.param_groups]
-        if written != self._written:
-            for rate, value in zip(self._rates, written, strict=True):
-                rate.fill_(value)
-            self._written = written
-
-    @contextmanager
-    def _rates_on_device(self) -> Iterator[None]:
-        groups = self._optimiser.param_groups
-        written = [group["lr"] for group in groups]
-        for group, rate in zip(groups, self._rates or written, strict=True):
-            group["lr"] = rate
-        yield
-        for group, rate in zip(groups, written, strict=True):
-            group["lr"] = rate
 
     def _record(self, number: int) -> tuple[torch.cuda.CUDAGraph, Tensor]:
         graph = torch.cuda.CUDAGraph()
         graph.register_generator_state(self._generator)
-        self._optimiser.zero_grad(set_to_none=True)
+        self._optimiser.drop_gradients()
         with torch.cuda.graph(graph):
             loss = self._compute(number)
         assert loss is not None

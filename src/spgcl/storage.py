@@ -26,6 +26,8 @@ from spgcl.training import Checkpoint
 
 # Raised when a run written before can no longer be read as it is.
 FORMAT = 1
+# The same for a checkpoint, which is of use to an unfinished run alone. 1 held what torch's optimisers keep.
+CHECKPOINT_FORMAT = 2
 # The one entry of a tensor file's metadata; what it holds is JSON.
 _METADATA = "spgcl"
 Status = Literal["running", "interrupted", "finished"]
@@ -178,15 +180,13 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
     """Write a checkpoint, whole or not at all, in place of the last one."""
     tensors = {f"weights/{name}": value for name, value in checkpoint.weights.items()}
     tensors |= {f"memory/{name}": value for name, value in checkpoint.memory.items()}
-    for number, state in checkpoint.optimiser["state"].items():
-        tensors |= {f"optimiser/{number}/{name}": value for name, value in state.items()}
+    tensors |= {f"optimiser/{name}": value for name, value in checkpoint.optimiser.items()}
     tensors["generator"] = checkpoint.generator
     tensors["losses"] = torch.tensor(checkpoint.losses, dtype=torch.float64)
     metadata = {
         "spgcl": __version__,
-        "format": FORMAT,
+        "format": CHECKPOINT_FORMAT,
         "step": checkpoint.step,
-        "groups": checkpoint.optimiser["param_groups"],
         "observations": checkpoint.observations,
     }
     _save_tensors(folder / "checkpoint.safetensors", tensors, metadata)
@@ -198,16 +198,15 @@ def load_checkpoint(folder: Path) -> Checkpoint | None:
     if not path.exists():
         return None
     tensors, metadata = _load_tensors(path)
-    if metadata.get("format") != FORMAT:
-        raise InputError(f"{path} was written by spgcl {metadata.get('spgcl')}; start over with --overwrite")
-    state: dict[int, dict[str, Tensor]] = {}
-    for name, value in _under("optimiser/", tensors).items():
-        number, entry = name.split("/")
-        state.setdefault(int(number), {})[entry] = value
+    if metadata.get("format") != CHECKPOINT_FORMAT:
+        raise InputError(
+            f"{path} was written by spgcl {metadata.get('spgcl')} in another format and cannot be continued; "
+            "start over with --overwrite"
+        )
     return Checkpoint(
         step=metadata["step"],
         weights=_under("weights/", tensors),
-        optimiser={"state": state, "param_groups": metadata["groups"]},
+        optimiser=_under("optimiser/", tensors),
         generator=tensors["generator"],
         memory=_under("memory/", tensors),
         losses=tensors["losses"].tolist(),

@@ -4,7 +4,6 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import torch
@@ -12,9 +11,13 @@ from torch import Tensor
 
 from spgcl.errors import InputError
 from spgcl.methods.method import Method, Prepared
+from spgcl.optimiser import Adam
 from spgcl.stepping import Step
 
 Observer = Callable[[Method, Prepared], dict[str, float]]
+
+# Seconds between two looks at the losses.
+LOOK_EVERY = 0.2
 
 
 @dataclass
@@ -40,7 +43,7 @@ class Checkpoint:
 
     step: int
     weights: dict[str, Tensor]
-    optimiser: dict[str, Any]
+    optimiser: dict[str, Tensor]
     generator: Tensor
     memory: dict[str, Tensor]
     losses: list[float]
@@ -90,7 +93,7 @@ def train(
     done = len(history.losses)
     recorded = torch.full((method.steps,), math.nan, device=device)
     recorded[:done] = torch.tensor(history.losses, device=device)
-    saved = shown = time.monotonic()
+    saved = looked = time.monotonic()
     if observe and observe_every and not done:
         history.observations.append({"step": 0, **observe(method, prepared)})
 
@@ -106,12 +109,14 @@ def train(
         now = time.monotonic()
         stopping = stop is not None and stop()
         due = save is not None and (now - saved > save_every or stopping)
-        # Reading the loss waits for an accelerator, so it is done when somebody wants to know.
-        if device.type == "cpu" or due or now - shown > 0.2 or done == method.steps:
+        # Looking at losses waits for an accelerator, so it is done a few times a second.
+        look = now - looked > LOOK_EVERY or done == method.steps
+        if device.type == "cpu" or due or look:
             _require_finite(recorded, done, method.learning_rate)
-        if progress and (now - shown > 0.2 or done == method.steps):
-            progress(done, float(recorded[done - 1]))
-            shown = now
+        if look:
+            if progress:
+                progress(done, float(recorded[done - 1]))
+            looked = time.monotonic()
         if observe and observe_every and (done % observe_every == 0 or done == method.steps):
             history.observations.append({"step": done, **observe(method, prepared)})
         if save and due and done < method.steps:
@@ -145,14 +150,14 @@ def _require_finite(recorded: Tensor, done: int, learning_rate: float) -> None:
 def _checkpoint(
     method: Method,
     prepared: Prepared,
-    optimiser: torch.optim.Optimizer,
+    optimiser: Adam,
     generator: torch.Generator,
     history: History,
 ) -> Checkpoint:
     return Checkpoint(
         step=len(history.losses),
         weights=method.state_dict(),
-        optimiser=optimiser.state_dict(),
+        optimiser=optimiser.state(),
         generator=generator.get_state(),
         memory=prepared.memory,
         losses=history.losses,
@@ -164,11 +169,11 @@ def _restore(
     start: Checkpoint,
     method: Method,
     prepared: Prepared,
-    optimiser: torch.optim.Optimizer,
+    optimiser: Adam,
     generator: torch.Generator,
 ) -> History:
     method.load_state_dict(start.weights)
-    optimiser.load_state_dict(start.optimiser)
+    optimiser.load(start.optimiser)
     generator.set_state(start.generator)
     prepared.memory.update({name: value.to(prepared.graph.device) for name, value in start.memory.items()})
     return History(list(start.losses), list(start.observations), resumed_from=start.step)

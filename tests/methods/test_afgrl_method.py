@@ -196,7 +196,7 @@ def test_the_loss_of_a_step_is_that_of_naive_loops():
 
 def test_only_the_online_encoder_and_the_predictor_are_trained():
     method, prepared = make_method()
-    trained = {id(weight) for group in method.optimiser().param_groups for weight in group["params"]}
+    trained = set(map(id, method.optimiser().weights))
     wanted = {
         f"{part}.{name}": weight
         for part in ("online", "predictor")

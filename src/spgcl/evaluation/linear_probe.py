@@ -14,6 +14,7 @@ from spgcl.evaluation.checks import checked_task
 from spgcl.evaluation.metrics import MEASURES
 from spgcl.evaluation.scores import Scores, SplitScore
 from spgcl.evaluation.stacking import BLOCK_ROWS, FREE_COLUMNS, Stack, logits_of, nodes_of, stacks
+from spgcl.optimiser import Adam
 
 if TYPE_CHECKING:
     from spgcl.datasets.dataset import Splits
@@ -224,15 +225,9 @@ class Training:
         self._shares = _in_blocks(stack.train_shares()[:, :, None, None], rows)
         self._targets = _in_blocks(stack.targets(weights.shape[2])[:, :, None], rows)
         self._rounds = weights.new_empty(len(weights), _ROUND, *weights.shape[1:])
-        on_cuda = weights.is_cuda
         # Adam works entry by entry: one optimiser over the stacked weights is one a split and start.
-        self._optimiser = torch.optim.Adam(
-            [self._weights],
-            lr=learning_rate,
-            fused=on_cuda or weights.device.type == "cpu",
-            capturable=on_cuda,
-        )
-        self._recordable, self._warm = on_cuda and record, False
+        self._optimiser = Adam([([self._weights], 0.0)], learning_rate, decoupled=False)
+        self._recordable, self._warm = weights.is_cuda and record, False
         self._recording: torch.cuda.CUDAGraph | None = None
 
     @property
@@ -255,7 +250,7 @@ class Training:
         else:
             if self._recording is None:
                 self._recording = torch.cuda.CUDAGraph()
-                self._optimiser.zero_grad(set_to_none=True)
+                self._optimiser.drop_gradients()
                 with torch.cuda.graph(self._recording):
                     self._compute(epochs)
             self._recording.replay()

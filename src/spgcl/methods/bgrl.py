@@ -92,7 +92,6 @@ class BGRL(Method):
         self.rates = ((drop_edges_1, mask_features_1), (drop_edges_2, mask_features_2))
         self.decay, self.warm_up = decay, warm_up
         self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
-        self.scheduled: torch.optim.Optimizer | None = None
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
         """Normalise the adjacency and, if asked, the features."""
@@ -114,19 +113,13 @@ class BGRL(Method):
             second_predictions, first_targets
         )
 
-    def optimiser(self) -> torch.optim.Optimizer:
-        """AdamW over the online encoder and the predictor, at the rate of the first step."""
-        self.scheduled = super().optimiser()
-        self._set_rate(0)
-        return self.scheduled
+    def rate(self, step: int) -> float:
+        """A rise over the first steps, then half a cosine down to zero."""
+        return self.learning_rate * cosine_schedule(step, self.steps, self.warm_up * self.steps)
 
     def after_step(self, step: int) -> None:
-        """Move the target (Eq. 3) and set the learning rate of the next step."""
+        """Move the target (Eq. 3)."""
         move_average(self.target, self.online, 1 - (1 - self.decay) * cosine_schedule(step, self.steps))
-        self._set_rate(step + 1)
-        if step + 1 == self.steps:
-            # The moments of AdamW are not kept alive by a method that is done.
-            self.scheduled = None
 
     @torch.no_grad()
     def embed(self, prepared: Prepared) -> Tensor:
@@ -135,11 +128,6 @@ class BGRL(Method):
         embeddings = encode(self.online.eval(), prepared.graph)
         self.online.train(training)
         return embeddings
-
-    def _set_rate(self, step: int) -> None:
-        rate = self.learning_rate * cosine_schedule(step, self.steps, self.warm_up * self.steps)
-        for group in self.scheduled.param_groups if self.scheduled else []:
-            group["lr"] = rate
 
 
 def encode(layers: nn.Module, graph: GraphTensors) -> Tensor:

@@ -13,6 +13,7 @@ from spgcl.encoders import Activation, BatchNorm, Encoder
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.node_contrast import adam, node_contrast, projection_head
+from spgcl.optimiser import Adam
 from spgcl.tensors import GraphTensors
 
 Centrality = Literal["degree", "eigenvector", "pagerank"]
@@ -120,7 +121,7 @@ class GCA(Method):
         )
         return node_contrast(first, second, temperature=self.temperature)
 
-    def optimiser(self) -> torch.optim.Optimizer:
+    def optimiser(self) -> Adam:
         """Adam, as in the paper."""
         return adam(self)
 

@@ -8,6 +8,7 @@ from torch import Tensor
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.supervised import Classifiers, PreparedTargets, first_layer_decay, training_loss
+from spgcl.optimiser import Adam
 
 
 class SupervisedGCN(Method):
@@ -57,7 +58,7 @@ class SupervisedGCN(Method):
         del step
         return training_loss(self.classifiers, prepared, generator)
 
-    def optimiser(self) -> torch.optim.Optimizer:
+    def optimiser(self) -> Adam:
         """Adam, with decay of the first layer alone."""
         return first_layer_decay(self.classifiers, self.learning_rate, self.weight_decay)
 

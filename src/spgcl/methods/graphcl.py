@@ -10,6 +10,7 @@ from spgcl.encoders import Activation, BatchNorm, Encoder
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.node_contrast import adam, node_contrast, projection_head
+from spgcl.optimiser import Adam
 from spgcl.tensors import GraphTensors
 
 Augmentation = Literal["nodes", "edges", "attributes", "subgraph", "any"]
@@ -64,7 +65,7 @@ class GraphCL(Method):
             batch_norm=batch_norm,
         )
         self.head = projection_head(hidden, projection, nn.ReLU())
-        self.views, self.rate = (first_view, second_view), rate
+        self.views, self.share = (first_view, second_view), rate
         self.normalise_features = normalise_features
         self.temperature = temperature
         self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
@@ -78,7 +79,7 @@ class GraphCL(Method):
         """Two views, one encoder and head, the objective over the nodes that both views kept."""
         del step
         graph = prepared.graph
-        views = [view_of(graph, kind, self.rate, generator) for kind in self.views]
+        views = [view_of(graph, kind, self.share, generator) for kind in self.views]
         shared = (views[0][1] & views[1][1]).nonzero().reshape(-1)
         if not len(shared):
             # Two views of a tiny graph may share no node; then the dropped ones are compared, too.
@@ -86,7 +87,7 @@ class GraphCL(Method):
         first, second = (self.head(self.encoder(view, None, generator)[shared]) for view, _ in views)
         return node_contrast(first, second, temperature=self.temperature)
 
-    def optimiser(self) -> torch.optim.Optimizer:
+    def optimiser(self) -> Adam:
         """Adam, as in the paper."""
         return adam(self)
 

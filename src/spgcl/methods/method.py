@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from spgcl.graph import Graph
+from spgcl.optimiser import Adam
 from spgcl.tensors import GraphTensors
 
 
@@ -67,19 +68,17 @@ class Method(nn.Module):
         """The weights that an optimiser gets."""
         return [weight for weight in self.parameters() if weight.requires_grad]
 
-    def optimiser(self) -> torch.optim.Optimizer:
+    def optimiser(self) -> Adam:
         """The optimiser of the weights that are trained; AdamW unless a paper asks for another."""
-        weights = self.trained_weights()
-        return torch.optim.AdamW(
-            weights,
-            lr=self.learning_rate,
-            weight_decay=self.weight_decay,
-            fused=True,
-            capturable=weights[0].is_cuda,
-        )
+        return Adam([(self.trained_weights(), self.weight_decay)], self.learning_rate, decoupled=True)
+
+    def rate(self, step: int) -> float:
+        """The learning rate of a step; the same for all unless a method has a schedule."""
+        del step
+        return self.learning_rate
 
     def after_step(self, step: int) -> None:
-        """Whatever follows an update of the weights: moving averages, schedules."""
+        """Whatever follows an update of the weights, such as moving averages."""
 
     def embed(self, prepared: Prepared) -> Tensor:
         """Embeddings of all nodes, shape (num_nodes, width), without gradient."""

@@ -74,13 +74,9 @@ class Node2Vec(Method):
         """Skip-gram over this step's walks (Eq. 2 with negative sampling; Algorithm 1)."""
         return self.skip_gram.loss(prepared, step, generator, self._walk)
 
-    def optimiser(self) -> torch.optim.Optimizer:
-        """Adam over both tables."""
-        return self.skip_gram.optimiser(self.learning_rate, self.weight_decay)
-
-    def after_step(self, step: int) -> None:
-        """Lower the learning rate."""
-        self.skip_gram.slow_down(step)
+    def rate(self, step: int) -> float:
+        """Falls on a line, to 0 after the last step, as in word2vec."""
+        return self.learning_rate * (1 - step / self.steps)
 
     def embed(self, prepared: Prepared) -> Tensor:
         """The vectors of the nodes as centres (f)."""

@@ -11,6 +11,7 @@ from torch.nn.functional import normalize
 
 from spgcl.errors import InputError
 from spgcl.methods.method import Method
+from spgcl.optimiser import Adam
 
 # Side of the square tiles in which similarities are computed: what a processor's cache holds, and what keeps
 # an accelerator busy. A few temporaries of a tile's size exist together.
@@ -50,16 +51,9 @@ def projection_head(width: int, inner_width: int, activation: nn.Module) -> nn.S
     return nn.Sequential(nn.Linear(width, inner_width), activation, nn.Linear(inner_width, width))
 
 
-def adam(method: Method) -> torch.optim.Optimizer:
+def adam(method: Method) -> Adam:
     """Adam, as the three papers have it, in which weight decay is a gradient of the squared weights."""
-    weights = method.trained_weights()
-    return torch.optim.Adam(
-        weights,
-        lr=method.learning_rate,
-        weight_decay=method.weight_decay,
-        fused=True,
-        capturable=weights[0].is_cuda,
-    )
+    return Adam([(method.trained_weights(), method.weight_decay)], method.learning_rate, decoupled=False)
 
 
 class _NodeContrast(torch.autograd.Function):

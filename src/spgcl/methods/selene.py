@@ -143,7 +143,6 @@ class SELENE(Method):
         self.walk_length, self.normalise_features = walk_length, normalise_features
         self.edge_rate, self.column_rate, self.seeds, self.warm_up = drop_edges, mask_features, seeds, warm_up
         self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
-        self.scheduled: torch.optim.Optimizer | None = None
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> EgoNetworks:
         """Encode the structure by walks, and normalise the adjacency and, if asked, the features."""
@@ -174,18 +173,9 @@ class SELENE(Method):
         reconstruction = mse_loss(self.decoder(clean), originals)
         return reconstruction + decorrelation_loss(*own) + decorrelation_loss(*views)
 
-    def optimiser(self) -> torch.optim.Optimizer:
-        """AdamW at the rate of the first step."""
-        self.scheduled = super().optimiser()
-        self._set_rate(0)
-        return self.scheduled
-
-    def after_step(self, step: int) -> None:
-        """Set the learning rate of the next step."""
-        self._set_rate(step + 1)
-        if step + 1 == self.steps:
-            # The moments of AdamW are not kept alive by a method that is done.
-            self.scheduled = None
+    def rate(self, step: int) -> float:
+        """A rise over the first steps, then half a cosine down to zero."""
+        return self.learning_rate * cosine_schedule(step, self.steps, self.warm_up * self.steps)
 
     @torch.no_grad()
     def embed(self, prepared: Prepared) -> Tensor:
@@ -200,11 +190,6 @@ class SELENE(Method):
         view = mask_features(drop_edges(graph, self.edge_rate, generator), self.column_rate, generator)
         encoded: Tensor = self.structure_head(self.structure_encoder(view, chosen, None))
         return encoded
-
-    def _set_rate(self, step: int) -> None:
-        rate = self.learning_rate * cosine_schedule(step, self.steps, self.warm_up * self.steps)
-        for group in self.scheduled.param_groups if self.scheduled else []:
-            group["lr"] = rate
 
 
 def _joined(encodings: NDArray[np.float32], features: Features) -> Features:

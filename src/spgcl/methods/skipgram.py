@@ -100,6 +100,7 @@ class SkipGram(nn.Module):
     def allocate(self, num_nodes: int) -> None:
         """Start as word2vec does: small random centres, contexts of zeros; and an order to start walks in."""
         self.centres = nn.Parameter((torch.rand(num_nodes, self.hidden) - 0.5) / self.hidden)
+        # Adam goes over whole tables: a step's walks grow with the graph too, and cost far more.
         self.contexts = nn.Parameter(torch.zeros(num_nodes, self.hidden))
         self.register_buffer("order", torch.randperm(num_nodes))
 
@@ -135,19 +136,6 @@ class SkipGram(nn.Module):
                 self._sum, walks[block], noise[block], use_reentrant=False, preserve_rng_state=False
             )
         return total / pairs
-
-    def optimiser(self, learning_rate: float, weight_decay: float) -> torch.optim.Optimizer:
-        """Adam over whole tables: a step's walks grow with the graph too, and cost far more."""
-        self.learning_rate = learning_rate
-        self.adam = torch.optim.AdamW(
-            self.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True
-        )
-        return self.adam
-
-    def slow_down(self, step: int) -> None:
-        """Lower the learning rate, on a line to 0 at the last step, as word2vec does."""
-        for group in self.adam.param_groups:
-            group["lr"] = self.learning_rate * (1 - (step + 1) / self.steps)
 
     def vectors(self) -> Tensor:
         """The centres."""

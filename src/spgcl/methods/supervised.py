@@ -17,6 +17,7 @@ from spgcl.encoders import drop
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods.method import Prepared
+from spgcl.optimiser import Adam
 from spgcl.tensors import GraphTensors
 
 # Models where a graph has one split, as many as the paper's protocol has starts.
@@ -199,13 +200,7 @@ def training_loss(classifiers: Classifiers, prepared: Prepared, generator: torch
     return cross_entropies(classifiers(prepared.graph, generator), prepared.train).sum()
 
 
-def first_layer_decay(
-    classifiers: Classifiers, learning_rate: float, weight_decay: float
-) -> torch.optim.Optimizer:
+def first_layer_decay(classifiers: Classifiers, learning_rate: float, weight_decay: float) -> Adam:
     """Adam as Kipf and Welling have it: half the squared weights of the first layer are added to the loss."""
     rest = [classifiers.first_bias, classifiers.second, classifiers.second_bias]
-    groups: list[dict[str, Any]] = [
-        {"params": [classifiers.first], "weight_decay": weight_decay},
-        {"params": rest},
-    ]
-    return torch.optim.Adam(groups, lr=learning_rate, fused=True, capturable=classifiers.first.is_cuda)
+    return Adam([([classifiers.first], weight_decay), (rest, 0.0)], learning_rate, decoupled=False)
