@@ -1,11 +1,26 @@
 import numpy as np
 import pytest
+import torch
 from conftest import make_task
-from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.cluster import KMeans
+from sklearn.metrics import (
+    adjusted_rand_score,
+    average_precision_score,
+    normalized_mutual_info_score,
+    roc_auc_score,
+)
 
 from spgcl.errors import InputError
 from spgcl.evaluation import cluster, hold_out_edges, link_scores
+from spgcl.evaluation.clustering import _moved, k_means
+from spgcl.evaluation.metrics import adjusted_rand_index, normalised_mutual_information
 from spgcl.graph import Graph
+
+
+def objective(rows, found):
+    """Squared distances of rows to the mean of their cluster, summed."""
+    members = (rows[found == number] for number in np.unique(found))
+    return sum(float(((part - part.mean(axis=0)) ** 2).sum()) for part in members)
 
 
 def test_separated_classes_are_found_at_any_row_length():
@@ -26,6 +41,88 @@ def test_noise_agrees_with_nothing_and_the_seed_decides():
 def test_collapsed_embeddings_score_zero():
     labels = make_task()[1]
     assert cluster(np.ones((300, 4)), labels) == pytest.approx({"nmi": 0, "ari": 0})
+
+
+def test_nodes_without_a_label_are_clustered_but_not_compared():
+    embeddings, labels = make_task(noise=0.05)
+    labels[:100] = -1
+    assert cluster(embeddings, labels) == pytest.approx({"nmi": 100, "ari": 100})
+
+
+def test_k_means_reaches_the_objective_of_scikit_learn(monkeypatch):
+    # Rows come in several blocks.
+    monkeypatch.setattr("spgcl.evaluation.clustering._BLOCK_ENTRIES", 1000)
+    rows = make_task(num_classes=9, noise=1)[0]
+    ours, theirs = [], []
+    for seed in range(20):
+        ours.append(objective(rows, k_means(torch.from_numpy(rows), 9, starts=3, seed=seed).numpy()))
+        theirs.append(objective(rows, KMeans(9, n_init=3, random_state=seed).fit(rows).labels_))
+    assert min(ours) == pytest.approx(min(theirs), rel=1e-3)
+    assert np.mean(ours) < 1.005 * np.mean(theirs)
+
+
+def test_k_means_ends_where_every_row_is_nearest_to_the_mean_of_its_cluster():
+    rows = make_task(noise=1)[0]
+    found = k_means(torch.from_numpy(rows), 4, starts=1, seed=0).numpy()
+    means = np.stack([rows[found == number].mean(axis=0) for number in range(4)])
+    distances = ((rows[:, None] - means) ** 2).sum(axis=2)
+    assert (distances.argmin(axis=1) == found).mean() > 0.98
+
+
+def test_more_starts_are_never_worse():
+    rows = torch.from_numpy(make_task(num_classes=9, noise=1)[0])
+    several = [k_means(rows, 9, starts=5, seed=seed) for seed in range(10)]
+    single = [k_means(rows, 9, starts=1, seed=seed) for seed in range(10)]
+    means = [
+        np.mean([objective(rows.numpy(), found.numpy()) for found in kind]) for kind in (several, single)
+    ]
+    assert means[0] < means[1]
+
+
+def test_fewer_distinct_rows_than_clusters_are_told_apart():
+    rows = torch.eye(3).repeat(20, 1)
+    found = k_means(rows, 7, starts=3, seed=0)
+    assert objective(rows.numpy(), found.numpy()) == 0
+    assert len(found.unique()) == 3
+
+
+def test_an_empty_cluster_takes_the_farthest_row():
+    rows = torch.tensor([[-1.0, 0.0], [-1.0, 1.0], [1.0, 0.0], [9.0, 0.0]])
+    centres = torch.tensor([[[-1.0, 0.5], [2.0, 0.0], [-50.0, 0.0]]])
+    moved, _ = _moved(rows, centres, fill_empty=True)
+    assert moved[0].tolist() == [[-1.0, 0.5], [1.0, 0.0], [9.0, 0.0]]
+    stayed, _ = _moved(rows, centres, fill_empty=False)
+    assert stayed[0].tolist() == [[-1.0, 0.5], [5.0, 0.0], [-50.0, 0.0]]
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
+def test_cuda_clusters_as_well_as_the_cpu():
+    rows = make_task(num_nodes=3000, num_classes=9, noise=1)[0]
+    means = {}
+    for device in ("cpu", "cuda"):
+        given = torch.from_numpy(rows).to(device)
+        found = [k_means(given, 9, starts=3, seed=seed).cpu().numpy() for seed in range(5)]
+        means[device] = np.mean([objective(rows, one) for one in found])
+    assert means["cuda"] == pytest.approx(means["cpu"], rel=5e-3)
+    embeddings, labels = make_task(noise=0.05)
+    assert cluster(embeddings, labels, device="cuda") == pytest.approx({"nmi": 100, "ari": 100})
+    assert cluster(np.ones((300, 4)), labels, device="cuda") == pytest.approx({"nmi": 0, "ari": 0})
+
+
+@pytest.mark.parametrize(
+    ("num_rows", "num_classes", "num_clusters"),
+    [(200, 5, 5), (200, 2, 9), (50, 1, 4), (50, 4, 1), (50, 1, 1), (4, 4, 4), (1, 1, 1), (2, 2, 2)],
+)
+def test_agreement_equals_scikit_learn(num_rows, num_classes, num_clusters):
+    generator = np.random.default_rng(num_rows)
+    for _ in range(10):
+        classes = generator.integers(0, num_classes, num_rows)
+        clusters = np.where(generator.random(num_rows) < 0.3, classes % num_clusters, num_clusters - 1)
+        for first, second in ((classes, clusters), (classes, classes), (classes, np.arange(num_rows))):
+            given = torch.from_numpy(first), torch.from_numpy(second)
+            expected = normalized_mutual_info_score(first, second), adjusted_rand_score(first, second)
+            found = normalised_mutual_information(*given), adjusted_rand_index(*given)
+            assert found == pytest.approx(expected, abs=1e-12)
 
 
 def test_clustering_needs_two_classes():

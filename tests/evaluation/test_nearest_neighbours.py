@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import torch
 from conftest import make_splits, make_task
 from sklearn.metrics import roc_auc_score
 
@@ -28,12 +29,13 @@ def test_knn_equals_a_naive_vote(uneven_splits, neighbours, monkeypatch):
     scores = knn(embeddings, labels, uneven_splits, neighbours=neighbours)
     for split, score in enumerate(scores.splits):
         train = np.flatnonzero(uneven_splits.train[split])
-        test = np.flatnonzero(uneven_splits.test[split])
-        right = 0
-        for node in test:
-            votes = naive_votes(embeddings, labels, train, node, neighbours, 4)
-            right += votes.index(max(votes)) == labels[node]
-        assert score.test == pytest.approx(100 * right / len(test))
+        for part in ("validation", "test"):
+            nodes = np.flatnonzero(getattr(uneven_splits, part)[split])
+            right = 0
+            for node in nodes:
+                votes = naive_votes(embeddings, labels, train, node, neighbours, 4)
+                right += votes.index(max(votes)) == labels[node]
+            assert getattr(score, part) == pytest.approx(100 * right / len(nodes))
 
 
 def test_knn_ranks_by_votes_for_roc_auc():
@@ -46,6 +48,16 @@ def test_knn_ranks_by_votes_for_roc_auc():
         (zero, zero_sum), (one, one_sum) = naive_votes(embeddings, labels, train, node, 1, 2)
         margins.append(one - zero + (one_sum - zero_sum) / 3)
     assert found == pytest.approx(100 * roc_auc_score(labels[test], margins))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
+@pytest.mark.parametrize(("metric", "num_classes"), [("accuracy", 4), ("roc_auc", 2)])
+def test_cuda_votes_as_the_cpu_does(uneven_splits, metric, num_classes, monkeypatch):
+    monkeypatch.setattr("spgcl.evaluation.neighbours._BLOCK_ENTRIES", 1000)
+    task = make_task(num_classes=num_classes, noise=3)
+    on_cpu, on_cuda = (knn(*task, uneven_splits, metric=metric, device=device) for device in ("cpu", "cuda"))
+    for left, right in zip(on_cpu.splits, on_cuda.splits, strict=True):
+        assert (right.validation, right.test) == pytest.approx((left.validation, left.test), abs=0.1)
 
 
 def test_knn_needs_a_voter(task, uneven_splits):

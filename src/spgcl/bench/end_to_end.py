@@ -19,8 +19,6 @@ MODULES = (
     "spgcl.runs",
     "spgcl.evaluation.linear_probe",
     "spgcl.evaluation.health",
-    "sklearn.cluster",
-    "sklearn.metrics",
     "pyarrow.parquet",
 )
 

@@ -153,8 +153,8 @@ def _with_labels(
         **scores.as_record(),
         "protocol": protocol,
         "split_source": loaded.splits.source,
-        "knn": knn(embeddings, loaded.labels, loaded.splits, metric=loaded.metric).as_record(),
-        "clustering": cluster(embeddings, loaded.labels),
+        "knn": knn(*task, metric=loaded.metric, device=where).as_record(),
+        "clustering": cluster(embeddings, loaded.labels, device=where),
     }
 
 

@@ -1,4 +1,4 @@
-"""Accuracy and ROC-AUC of many classifiers at once."""
+"""Accuracy and ROC-AUC of many classifiers at once, and how far clusters agree with classes."""
 
 from collections.abc import Callable
 
@@ -35,3 +35,50 @@ def roc_auc(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 MEASURES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"accuracy": accuracy, "roc_auc": roc_auc}
+
+
+def normalised_mutual_information(classes: Tensor, clusters: Tensor) -> float:
+    """Mutual information of two labelings over the mean of their entropies; 1 where neither tells rows apart.
+
+    Args:
+        classes: One number from 0 a row.
+        clusters: Likewise.
+    """
+    counts = _contingency(classes, clusters)
+    first, second, both = (
+        _entropy(part) for part in (counts.sum(dim=1), counts.sum(dim=0), counts.flatten())
+    )
+    if first == second == 0:
+        return 1.0
+    return max(0.0, 2 * (first + second - both) / (first + second))
+
+
+def adjusted_rand_index(classes: Tensor, clusters: Tensor) -> float:
+    """Share of row pairs that two labelings treat alike, 0 where it is what chance gives and 1 at most.
+
+    Args:
+        classes: One number from 0 a row.
+        clusters: Likewise.
+    """
+    counts = _contingency(classes, clusters)
+    first, second, both = (_pairs(part) for part in (counts.sum(dim=1), counts.sum(dim=0), counts))
+    if first == second == both:
+        return 1.0
+    expected = first * second / _pairs(counts.sum())
+    return (both - expected) / ((first + second) / 2 - expected)
+
+
+def _contingency(classes: Tensor, clusters: Tensor) -> Tensor:
+    """How many rows have each class and cluster, shape (classes, clusters)."""
+    width = int(clusters.max()) + 1
+    shape = int(classes.max()) + 1, width
+    return torch.bincount(classes * width + clusters, minlength=shape[0] * shape[1]).view(shape).double()
+
+
+def _entropy(counts: Tensor) -> float:
+    shares = counts[counts > 0] / counts.sum()
+    return -float((shares * shares.log()).sum())
+
+
+def _pairs(counts: Tensor) -> float:
+    return float((counts * (counts - 1)).sum() / 2)
