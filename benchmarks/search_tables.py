@@ -1,5 +1,6 @@
 """The parts of docs/results.md that tell of the search: what it drew from, what it found."""
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean
@@ -8,13 +9,16 @@ from typing import Any
 import spaces
 
 from spgcl.datasets.entries import entries
-from spgcl.methods import resolved_settings
+from spgcl.methods import METHODS, resolved_settings
 
 Record = dict[str, Any]
 Table = Callable[..., str]
 
 # A setting competes once it was trained with so many seeds.
 LEAST_SEEDS = 1 + spaces.ROUNDS["draws"].more_seeds
+PRESETS_HEAD = """\
+# Chosen on validation scores only, per graph: the winners of benchmarks/search.py, whose trials and scores are
+# in results/search.jsonl. Only what differs from the defaults is listed. Written by benchmarks/tables.py."""
 KINDS = {
     "draws": "drawn",
     "candidates": "candidate",
@@ -46,23 +50,60 @@ def winner(trials: dict[int, list[float]]) -> int | None:
     return max(finals, key=lambda trial: fmean(finals[trial])) if finals else None
 
 
+COLUMNS = ["graph", "best setting", "published, validation", "best, validation", "settings", "trainings"]
+
+
 def found_table(records: Sequence[Record], table: Table, nothing: str, method: str = "spgcl") -> str:
     """What the search found for a method, by graph: published and best validation score, trainings."""
+    rows = _found_rows(records, method)
+    return table(COLUMNS, rows, text_columns=2) if rows else nothing
+
+
+def baseline_table(records: Sequence[Record], table: Table, nothing: str) -> str:
+    """The same for all methods but SP-GCL."""
+    searched = dict.fromkeys(record["method"] for record in records if record["method"] != "spgcl")
+    rows = [[method, *row] for method in sorted(searched) for row in _found_rows(records, method)]
+    return table(["method", *COLUMNS], rows, text_columns=3) if rows else nothing
+
+
+def _found_rows(records: Sequence[Record], method: str) -> list[list[str]]:
+    """A row for every graph whose search is done."""
     rows = []
     found = validations(records, method)
     for name in [name for name in entries() if name in found]:
         trials = found[name]
         best = winner(trials)
+        if best is None:
+            continue
         cells = ["-" if trial not in trials else _validation(trials[trial]) for trial in (0, best)]
         rows.append([name, _kind(best), *cells, str(len(trials)), str(sum(map(len, trials.values())))])
-    columns = ["graph", "best setting", "published, validation", "best, validation", "settings", "trainings"]
-    return table(columns, rows, text_columns=2) if rows else nothing
+    return rows
 
 
-def _kind(trial: int | None) -> str:
+def presets_text(records: Sequence[Record]) -> str:
+    """The preset `validated`: for every method and graph the winner, less what it has from the defaults."""
+    settings = {
+        (record["method"], record["dataset"], record["trial"]): record["settings"] for record in records
+    }
+    sections = [PRESETS_HEAD]
+    for method in [method for method in METHODS if any(method == key[0] for key in settings)]:
+        found = validations(records, method)
+        defaults = resolved_settings(method, None, "", {})
+        for name in [name for name in entries() if name in found]:
+            best = winner(found[name])
+            chosen = {} if best is None else settings[method, name, best]
+            lines = [
+                f"{key} = {json.dumps(chosen[key])}"
+                for key, default in defaults.items()
+                if key in chosen and chosen[key] != default
+            ]
+            if lines:
+                sections.append("\n".join([f"[{method}.{name}]", *lines]))
+    return "\n\n".join(sections) + "\n"
+
+
+def _kind(trial: int) -> str:
     """Where a trial's settings come from."""
-    if trial is None:
-        return "-"
     return KINDS[spaces.round_of(trial)] if trial else "published"
 
 

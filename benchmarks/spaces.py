@@ -45,6 +45,7 @@ _AUTO_ENCODER: Space = {
     "steps": [100, 200, 500, 1000],
     "learning_rate": [1e-3, 3e-3, 0.01],
     "weight_decay": [0.0, 1e-5, 1e-4],
+    "batch_norm": ["none", "plain"],
 }
 _VIEWS: Space = {
     "hidden": [128, 256, 512],
@@ -140,6 +141,7 @@ SPACES: dict[str, Space] = {
         "steps": [200, 500, 1000, 2000],
         "learning_rate": [1e-4, 5e-4, 1e-3],
         "weight_decay": [1e-5, 1e-4, 1e-3],
+        "batch_norm": ["none", "plain", "affine"],
     },
     "afgrl": {
         "layers": [1, 2],

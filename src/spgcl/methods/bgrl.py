@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
 from spgcl.augment import drop_edges, mask_features
-from spgcl.encoders import Encoder
+from spgcl.encoders import BatchNorm, Encoder
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
 from spgcl.tensors import GraphTensors
@@ -46,6 +46,7 @@ class BGRL(Method):
         hidden: Width of the first convolution.
         embedding_width: Width of the second convolution and of the embedding.
         predictor_width: Hidden width of the predictor.
+        batch_norm: After every convolution: none, without learnable scale and shift, or with them.
         normalise_features: Divide feature rows by their L1 norm.
         drop_edges_1: Share of edges removed in the first view (p_e,1).
         drop_edges_2: Share of edges removed in the second view (p_e,2).
@@ -67,6 +68,7 @@ class BGRL(Method):
         hidden: int = 512,
         embedding_width: int = 256,
         predictor_width: int = 512,
+        batch_norm: BatchNorm = "affine",
         normalise_features: bool = True,
         drop_edges_1: float = 0.2,
         drop_edges_2: float = 0.3,
@@ -80,9 +82,9 @@ class BGRL(Method):
     ) -> None:
         super().__init__()
         widths = (num_features, hidden, embedding_width)
-        self.online = _convolutions(*widths)
+        self.online = _convolutions(*widths, batch_norm)
         # Initialised by draws of its own, as in the published code: not a copy of the online encoder.
-        self.target = _convolutions(*widths).requires_grad_(False)
+        self.target = _convolutions(*widths, batch_norm).requires_grad_(False)
         self.predictor = nn.Sequential(
             nn.Linear(embedding_width, predictor_width),
             nn.PReLU(),
@@ -138,11 +140,17 @@ def encode(layers: nn.Module, graph: GraphTensors) -> Tensor:
     return graph.features
 
 
-def _convolutions(num_features: int, hidden: int, width: int) -> nn.ModuleList:
-    """Two convolutions of different widths, each with batch norm and an activation of its own."""
+def _convolutions(num_features: int, hidden: int, width: int, batch_norm: BatchNorm) -> nn.ModuleList:
+    """Two convolutions of different widths, each with a normalisation and an activation of its own."""
     return nn.ModuleList(
         Encoder(
-            inputs, kind="gcn", layers=1, hidden=outputs, activation="prelu", dropout=0.0, batch_norm="affine"
+            inputs,
+            kind="gcn",
+            layers=1,
+            hidden=outputs,
+            activation="prelu",
+            dropout=0.0,
+            batch_norm=batch_norm,
         )
         for inputs, outputs in ((num_features, hidden), (hidden, width))
     )

@@ -1,12 +1,13 @@
 """The map as compact arrays: where nodes are, what colours them, who is near and who is linked."""
 
 import base64
-import warnings
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
+from spgcl.evaluation.clustering import k_means
 from spgcl.io import Coordinates
 from spgcl.report.charts import Item, shorten
 from spgcl.report.columns import Column
@@ -86,20 +87,13 @@ def _links(material: Material) -> Item:
 
 def _clusters(material: Material) -> Column:
     """Seeded k-means of the embeddings with rows of norm 1, as many clusters as classes, or eight."""
-    from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
-
     vectors = material.vectors[material.shown]
     rows = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
     labels = material.labels
     count = _DEFAULT_CLUSTERS if labels is None else len(np.unique(labels[labels >= 0]))
     count = min(count, len(rows))
-    with warnings.catch_warnings():
-        # Collapsed embeddings have fewer distinct rows than clusters, which the map shows well enough.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        found = KMeans(count, n_init=1, random_state=0).fit_predict(rows)
     codes = np.full(material.graph.num_nodes, -1)
-    codes[material.shown] = found
+    codes[material.shown] = k_means(torch.from_numpy(rows), count, starts=1, seed=0)
     return Column("cluster", codes, tuple(f"cluster {number}" for number in range(1, count + 1)))
 
 
