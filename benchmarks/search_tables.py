@@ -17,8 +17,9 @@ Table = Callable[..., str]
 # A setting competes once it was trained with so many seeds.
 LEAST_SEEDS = 1 + spaces.ROUNDS["draws"].more_seeds
 PRESETS_HEAD = """\
-# Chosen on validation scores only, per graph: the winners of benchmarks/search.py, whose trials and scores are
-# in results/search.jsonl. Only what differs from the defaults is listed. Written by benchmarks/tables.py."""
+# Chosen on validation scores only, per graph: the winners of benchmarks/search.py, whose trials and scores
+# are in results/search.jsonl. Only what differs from the defaults is listed.
+# Written by benchmarks/tables.py."""
 KINDS = {
     "draws": "drawn",
     "candidates": "candidate",
