@@ -150,7 +150,9 @@ def test_recorded_updates_are_the_computed_ones_at_a_changing_rate(decoupled):
 FRESH = """
 import sys
 import numpy as np
+import torch
 import spgcl
+from spgcl.stepping import arithmetic
 dataset = spgcl.load("csbm-homophilic")
 settings = {
     "spgcl": {"hidden": 8},
@@ -165,6 +167,8 @@ for name, sizes in settings.items():
     assert "torch._dynamo" not in sys.modules, name
 spgcl.probe(vectors, dataset.labels, dataset.splits, epochs=2)
 assert "torch._dynamo" not in sys.modules, "probe"
+with arithmetic(torch.device("cuda")):
+    assert "torch._dynamo" not in sys.modules, "arithmetic on CUDA"
 """
 
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Literal, get_args
 
 import torch
@@ -93,14 +93,23 @@ def arithmetic(
     if device.type != "cuda":
         yield
         return
-    earlier = (torch.get_float32_matmul_precision(), torch.are_deterministic_algorithms_enabled())
+    earlier = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest" if precision == "float32" else "high")
-    if deterministic:
-        # Read by the library when it is first used.
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    torch.use_deterministic_algorithms(deterministic or earlier[1])
+    try:
+        with _fixed_order() if deterministic else nullcontext():
+            yield
+    finally:
+        torch.set_float32_matmul_precision(earlier)
+
+
+@contextmanager
+def _fixed_order() -> Iterator[None]:
+    """The switch of torch, which imports its compiler: so it is left alone without need."""
+    # Read by the library when it is first used.
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    earlier = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True)
     try:
         yield
     finally:
-        torch.set_float32_matmul_precision(earlier[0])
-        torch.use_deterministic_algorithms(earlier[1])
+        torch.use_deterministic_algorithms(earlier)
