@@ -113,11 +113,8 @@ def summary_table(records: Sequence[Record], method: str) -> str:
     return f"{caption}\n\n{table(columns, rows)}"
 
 
-def side_by_side(records: Sequence[Record], protocol: str) -> str:
-    """Methods by graphs under one protocol, the paper's figure in parentheses, as its tables 1 and 2 are.
-
-    Of a method's presets and defaults the best on validation speaks for it on a graph.
-    """
+def best_of(records: Sequence[Record], protocol: str) -> dict[str, dict[str, list[Record]]]:
+    """By method and graph the trainings of the preset, or of the defaults, that is best on validation."""
     chosen: dict[str, dict[str, list[Record]]] = defaultdict(dict)
     for (method, preset, given), graphs in grouped(records).items():
         if preset not in PRESETS or given:
@@ -126,6 +123,32 @@ def side_by_side(records: Sequence[Record], protocol: str) -> str:
             before = chosen[method].get(name)
             if before is None or _validation(trainings, protocol) > _validation(before, protocol):
                 chosen[method][name] = trainings
+    return dict(chosen)
+
+
+def method_table(records: Sequence[Record], method: str) -> str:
+    """What a method reached on every graph, by the setting that is best on validation."""
+    found = best_of(records, "paper").get(method)
+    if not found:
+        return NO_RESULTS
+    rows = []
+    for name in [name for name in entries() if name in found]:
+        trainings = found[name]
+        cells = [score(trainings, protocol) for protocol in trainings[0]["scores"]]
+        if _is_short(method, name, trainings, "paper"):
+            cells[0] = f"**{cells[0]}**"
+        setting = _title(trainings[0]["preset"], "")
+        rows.append([name, setting, _quoted(method, name)[0], *cells, str(len(trainings))])
+    protocols = [PROTOCOLS[protocol] for protocol in trainings[0]["scores"]]
+    return table(["graph", "setting", "paper", *protocols, "retrainings"], rows, text_columns=2)
+
+
+def side_by_side(records: Sequence[Record], protocol: str) -> str:
+    """Methods by graphs under one protocol, the paper's figure in parentheses, as its tables 1 and 2 are.
+
+    Of a method's presets and defaults the best on validation speaks for it on a graph.
+    """
+    chosen = best_of(records, protocol)
     sections = []
     for graphs in (HOMOPHILIC, HETEROPHILIC):
         rows = []
@@ -143,12 +166,19 @@ def _beside_paper(method: str, name: str, trainings: Sequence[Record] | None, pr
     """A cell: the mean score, in bold where it is more than two points below the paper's."""
     if not trainings:
         return "-"
-    mean = fmean(_scored(each, protocol)["test"] for each in trainings)
     paper = paper_figure(method, name)
-    if paper is None:
-        return f"{mean:.1f}"
-    text = f"{mean:.1f} ({paper.mean:.1f})"
-    return f"**{text}**" if mean < paper.mean - ALLOWED else text
+    text = f"{_mean(trainings, protocol):.1f}" + (f" ({paper.mean:.1f})" if paper else "")
+    return f"**{text}**" if _is_short(method, name, trainings, protocol) else text
+
+
+def _mean(trainings: Sequence[Record], protocol: str) -> float:
+    return fmean(_scored(each, protocol)["test"] for each in trainings)
+
+
+def _is_short(method: str, name: str, trainings: Sequence[Record], protocol: str) -> bool:
+    """Whether a score is more than two points below the paper's."""
+    paper = paper_figure(method, name)
+    return paper is not None and _mean(trainings, protocol) < paper.mean - ALLOWED
 
 
 def _scored(training: Record, protocol: str) -> dict[str, float]:

@@ -21,6 +21,7 @@ import speed_tables
 from markdown import NO_RESULTS, table
 
 from spgcl.datasets.entries import entries
+from spgcl.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
 PRESETS = "src/spgcl/methods/presets/validated.toml"
@@ -147,6 +148,11 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
         "docs/methods/spgcl.md": {
             "results": score_tables.summary_table(scores, "spgcl"),
             "search": search_tables.found_table(searched, table, NO_RESULTS),
+        },
+        **{
+            f"docs/methods/{name}.md": {"scores": score_tables.method_table(scores, name)}
+            for name in METHODS
+            if name != "spgcl"
         },
         "docs/data.md": {"datasets": dataset_table(), "differences": difference_table()},
         "docs/speed.md": {

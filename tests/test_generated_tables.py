@@ -8,12 +8,13 @@ from types import ModuleType
 
 import pytest
 
-from spgcl.methods import resolved_settings
+from spgcl.methods import METHODS, resolved_settings
 from spgcl.methods.presets import known_graphs
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "benchmarks" / "tables.py"
 DOCUMENTS = (
+    *(f"docs/methods/{name}.md" for name in METHODS if name != "spgcl"),
     "README.md",
     "docs/results.md",
     "docs/data.md",

@@ -200,6 +200,17 @@ def test_link_scores_equal_a_naive_computation(monkeypatch):
     assert scores["average_precision"] == pytest.approx(100 * average_precision_score(truth, similarities))
 
 
+def test_link_scores_of_equally_similar_pairs_equal_scikit_learns():
+    embeddings = np.eye(3, dtype=np.float32)[np.random.default_rng(0).integers(0, 3, 60)]
+    positive, negative = np.random.default_rng(1).integers(0, 60, (2, 25, 2))
+    similarities = np.einsum("pd,pd->p", *(embeddings[ends] for ends in np.vstack([positive, negative]).T))
+    truth = [1] * 25 + [0] * 25
+    scores = link_scores(embeddings, positive, negative)
+    assert set(similarities) == {0, 1}
+    assert scores["auc"] == pytest.approx(100 * roc_auc_score(truth, similarities))
+    assert scores["average_precision"] == pytest.approx(100 * average_precision_score(truth, similarities))
+
+
 def test_pairs_beyond_the_embeddings_are_refused():
     with pytest.raises(InputError, match="refer to node 3, but there are 3"):
         link_scores(np.ones((3, 2)), [[0, 3]], [[0, 1]])
