@@ -6,7 +6,8 @@ are trained once, then the best few with more seeds; the best mean validation sc
 `candidates`, `common` and `closer` are settings meant for any graph, trained on all of them to choose the
 defaults by. The others are for graphs whose winner falls short of the paper on its test nodes: that decided
 who gets more trials, the validation scores alone decide between them. Test scores are neither written nor
-looked at. What the results file holds already is not trained again.
+looked at. What the results file holds already is not trained again. On CUDA several workers share the device
+far better with NVIDIA's multi-process service (`nvidia-cuda-mps-control -d`).
 
     python benchmarks/search.py --workers 12 cora citeseer
     python benchmarks/search.py --workers 12 --method grace cora citeseer

@@ -65,10 +65,11 @@ def given_of(record: Record) -> str:
 def speed_section(records: Sequence[Record], table: Table, nothing: str) -> str:
     """For every machine: phases beside the reference, a step beside its floor, end to end."""
     parts = []
-    # A record with the reference, or of more rounds, counts before a later one: it says more.
-    ordered = sorted(records, key=lambda record: ("reference" in record["subjects"], record["rounds"]))
+    # A record with more subjects, or of more rounds, counts before a later one: it says more.
+    latest_of = by_machine(sorted(records, key=lambda record: (len(record["subjects"]), record["rounds"])))
     whole_runs = by_machine(record for record in records if "end_to_end" in record)
-    for machine, latest in by_machine(ordered).items():
+    for machine in dict.fromkeys(map(machine_of, records)):
+        latest = latest_of[machine]
         parts.append(f"### {machine}\n\n{_about(latest)}\n\n{phase_table(latest, table)}")
         parts.append(f"One step, milliseconds:\n\n{step_table(latest, table)}")
         whole = whole_runs.get(machine)
