@@ -75,7 +75,7 @@ def test_both_ways_to_gather_lists_are_taken():
         adjacency = GraphTensors.of(random_graph(**GRAPHS[kind], directed=True), CPU).adjacency
         neighbourhood_lists(adjacency, torch.tensor([5, 17, 3, 11]), 1)
         # Only the product needs the transpose, which is kept once it was asked for.
-        taken[kind] = "transposed" in vars(adjacency)
+        taken[kind] = "_computed_transpose" in vars(adjacency)
     assert taken == {"sparse": False, "dense": True, "large": False}
 
 
