@@ -107,8 +107,8 @@ with an earlier solver of this probe, which stopped a little early.
 ## Search for the preset `validated`
 
 Validation scores under the paper's probe, mean over the seeds in parentheses. The best setting is the one
-with the highest mean among those trained with all seeds; it is the preset `validated`. Test scores are
-neither written nor looked at by the search.
+with the highest mean among those trained with all seeds; it is the preset `validated`. "published" is the
+defaults where a graph has no published setting. Test scores are neither written nor looked at by the search.
 
 Command: `python benchmarks/search.py [--method NAME] GRAPH...`
 

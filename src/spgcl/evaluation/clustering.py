@@ -38,8 +38,9 @@ def cluster(
     labelled = values >= 0
     rows = torch.from_numpy(vectors).to(device)
     rows = torch.nn.functional.normalize(rows, eps=torch.finfo(rows.dtype).tiny)
-    found = k_means(rows, len(np.unique(values[labelled])), starts=_STARTS, seed=seed)
-    compared = torch.from_numpy(values[labelled]), found.cpu()[torch.from_numpy(labelled)]
+    present, classes = np.unique(values[labelled], return_inverse=True)
+    found = k_means(rows, len(present), starts=_STARTS, seed=seed)
+    compared = torch.from_numpy(classes), found.cpu()[torch.from_numpy(labelled)]
     return {
         "nmi": 100 * normalised_mutual_information(*compared),
         "ari": 100 * adjusted_rand_index(*compared),
