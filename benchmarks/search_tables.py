@@ -22,6 +22,7 @@ PRESETS_HEAD = """\
 # Written by benchmarks/tables.py."""
 KINDS = {
     "draws": "drawn",
+    "defaults": "defaults",
     "candidates": "candidate",
     "common": "candidate",
     "closer": "candidate",

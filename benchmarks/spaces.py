@@ -290,6 +290,10 @@ BEFORE: dict[str, dict[str, int]] = {
 }
 
 
+# The defaults as a trial, for graphs whose first trial is a published setting.
+DEFAULTS = 50
+
+
 @dataclass(frozen=True)
 class Round:
     """A number of trials for each graph it is run on.
@@ -310,7 +314,9 @@ class Round:
 
 
 def drawn(method: str, graph: str, trial: int) -> Settings:
-    """A draw from the method's space; trial 0 is the published setting where there is one."""
+    """A draw from the method's space; trial 0 is the published setting, or else the defaults."""
+    if trial == DEFAULTS:
+        return resolved_settings(method, None, graph, {})
     if trial == 0:
         try:
             return resolved_settings(method, "published", graph, {})
@@ -342,6 +348,7 @@ def _before(round_name: str, graph: str) -> Settings:
 
 ROUNDS: dict[str, Round] = {
     "draws": Round(0, 25, 3, 2, lambda graph, trial: drawn("spgcl", graph, trial)),
+    "defaults": Round(DEFAULTS, 1, 1, 2, lambda graph, trial: drawn("spgcl", graph, trial)),
     "candidates": Round(100, len(CANDIDATES), 0, 0, lambda _, trial: CANDIDATES[trial - 100]),
     "common": Round(120, 48, 0, 0, lambda _, trial: _draw(COMMON, trial)),
     "closer": Round(170, 30, 0, 0, lambda _, trial: _changed(_draw(SPGCL, _BEST_DRAW), CLOSER, 3, trial)),
