@@ -126,9 +126,8 @@ def best_of(records: Sequence[Record], protocol: str) -> dict[str, dict[str, lis
     return dict(chosen)
 
 
-def method_table(records: Sequence[Record], method: str) -> str:
-    """What a method reached on every graph, by the setting that is best on validation."""
-    found = best_of(records, "paper").get(method)
+def method_table(method: str, found: dict[str, list[Record]]) -> str:
+    """What a method reached on every graph, from its part of `best_of` under the paper's probe."""
     if not found:
         return NO_RESULTS
     rows = []

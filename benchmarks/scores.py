@@ -16,14 +16,12 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import torch
-
 import spgcl
+from spgcl.bench.memory import forget_peak, peak_mib
 from spgcl.estimator import choose_device
 from spgcl.evaluation import Scores, probe, score_predictions, tuned_probe
 from spgcl.methods import find, resolved_settings
 from spgcl.methods.presets import known_graphs
-from spgcl.runs import peak_memory_mib
 
 sys.path.insert(0, str(Path(__file__).parent))
 from fitted import embeddings_of
@@ -39,11 +37,13 @@ def score(
     device = choose_device(device_name)
     dataset = spgcl.load(name)
     settings = resolved_settings(method_name, preset, name, given)
-    taken = memory_taken(device)
+    gc.collect()
+    taken = forget_peak(device)
     started = time.perf_counter()
     embeddings = embeddings_of(dataset, method_name, settings, seed, device)
     trained = time.perf_counter()
-    memory = None if taken is None else round(peak_memory_mib(device) - taken, 1)
+    # The host's peak has what earlier trainings left in it.
+    memory = round(peak_mib(device) - taken, 1) if device.type == "cuda" else None
     task = (embeddings, dataset.labels, dataset.splits)
     if find(method_name).supervised:
         results = [score_predictions(*task, metric=dataset.metric)]
@@ -64,15 +64,6 @@ def score(
         "peak_mib": memory,
         **machine(device),
     }
-
-
-def memory_taken(device: torch.device) -> float | None:
-    """What the process holds on CUDA before a training; the host's peak never falls, so there it is None."""
-    if device.type != "cuda":
-        return None
-    gc.collect()
-    torch.cuda.reset_peak_memory_stats()
-    return peak_memory_mib(device)
 
 
 def summed(result: Scores) -> dict[str, Any]:

@@ -71,15 +71,17 @@ def baseline_table(records: Sequence[Record], table: Table, nothing: str) -> str
 def _found_rows(records: Sequence[Record], method: str) -> list[list[str]]:
     """A row for every graph whose search is done."""
     rows = []
-    found = validations(records, method)
-    for name in [name for name in entries() if name in found]:
-        trials = found[name]
-        best = winner(trials)
-        if best is None:
-            continue
+    for name, (trials, best) in _decided(records, method).items():
         cells = ["-" if trial not in trials else _validation(trials[trial]) for trial in (0, best)]
         rows.append([name, _kind(best), *cells, str(len(trials)), str(sum(map(len, trials.values())))])
     return rows
+
+
+def _decided(records: Sequence[Record], method: str) -> dict[str, tuple[dict[int, list[float]], int]]:
+    """Trials and winner of every graph whose search is done, in the order of the data sets."""
+    found = validations(records, method)
+    winners = {name: winner(found[name]) for name in entries() if name in found}
+    return {name: (found[name], best) for name, best in winners.items() if best is not None}
 
 
 def presets_text(records: Sequence[Record]) -> str:
@@ -88,12 +90,10 @@ def presets_text(records: Sequence[Record]) -> str:
         (record["method"], record["dataset"], record["trial"]): record["settings"] for record in records
     }
     sections = [PRESETS_HEAD]
-    for method in [method for method in METHODS if any(method == key[0] for key in settings)]:
-        found = validations(records, method)
+    for method in METHODS:
         defaults = resolved_settings(method, None, "", {})
-        for name in [name for name in entries() if name in found]:
-            best = winner(found[name])
-            chosen = {} if best is None else settings[method, name, best]
+        for name, (_, best) in _decided(records, method).items():
+            chosen = settings[method, name, best]
             lines = [
                 f"{key} = {json.dumps(chosen[key])}"
                 for key, default in defaults.items()

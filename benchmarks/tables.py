@@ -143,6 +143,7 @@ def replaced(text: str, name: str, content: str, path: Path) -> str:
 def documents(root: Path, results: Path) -> dict[Path, str]:
     """Every document with generated parts, as it should be."""
     scores, searched = read_lines(results / "scores.jsonl"), read_lines(results / "search.jsonl")
+    best = score_tables.best_of(scores, "paper")
     blocks = {
         "README.md": {"results": score_tables.summary_table(scores, "spgcl")},
         "docs/methods/spgcl.md": {
@@ -150,7 +151,7 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
             "search": search_tables.found_table(searched, table, NO_RESULTS),
         },
         **{
-            f"docs/methods/{name}.md": {"scores": score_tables.method_table(scores, name)}
+            f"docs/methods/{name}.md": {"scores": score_tables.method_table(name, best.get(name, {}))}
             for name in METHODS
             if name != "spgcl"
         },

@@ -48,7 +48,7 @@ def fit_and_embed(
     torch.set_num_threads(threads)
     where = torch.device(device)
     dataset = load_graph(graph)
-    before = _forget_peak(where)
+    before = forget_peak(where)
     with explained_memory("spgcl" if subject == "reference" else subject):
         if subject == "reference":
             _fit_and_embed_reference(dataset, settings, where)
@@ -79,7 +79,7 @@ def peak_mib(device: torch.device) -> float:
     return _status_mib("VmHWM")
 
 
-def _forget_peak(device: torch.device) -> float:
+def forget_peak(device: torch.device) -> float:
     """Start the peak anew, where the system can, and say how much is taken now."""
     if device.type == "cuda":
         torch.cuda.init()  # type: ignore[no-untyped-call]

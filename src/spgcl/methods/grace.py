@@ -9,8 +9,7 @@ from spgcl.augment import drop_edges, mask_features
 from spgcl.encoders import Activation, BatchNorm, Encoder
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
-from spgcl.methods.node_contrast import adam, node_contrast, projection_head
-from spgcl.optimiser import Adam
+from spgcl.methods.node_contrast import node_contrast, projection_head
 from spgcl.tensors import GraphTensors
 
 
@@ -35,6 +34,7 @@ class GRACE(Method):
     """
 
     static = True
+    decoupled_decay = False
 
     def __init__(
         self,
@@ -86,10 +86,6 @@ class GRACE(Method):
             for rates in self.rates
         )
         return node_contrast(first, second, temperature=self.temperature)
-
-    def optimiser(self) -> Adam:
-        """Adam, as in the paper."""
-        return adam(self)
 
     def embed(self, prepared: Prepared) -> Tensor:
         """Output of the encoder on the whole graph."""

@@ -9,8 +9,7 @@ from spgcl.augment import add_edges, drop_edges, drop_features, keep_nodes, rand
 from spgcl.encoders import Activation, BatchNorm, Encoder
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
-from spgcl.methods.node_contrast import adam, node_contrast, projection_head
-from spgcl.optimiser import Adam
+from spgcl.methods.node_contrast import node_contrast, projection_head
 from spgcl.tensors import GraphTensors
 
 Augmentation = Literal["nodes", "edges", "attributes", "subgraph", "any"]
@@ -36,6 +35,8 @@ class GraphCL(Method):
         learning_rate: Of Adam.
         weight_decay: Of Adam, as a gradient of the squared weights.
     """
+
+    decoupled_decay = False
 
     def __init__(
         self,
@@ -86,10 +87,6 @@ class GraphCL(Method):
             shared = torch.arange(graph.num_nodes, device=graph.device)
         first, second = (self.head(self.encoder(view, None, generator)[shared]) for view, _ in views)
         return node_contrast(first, second, temperature=self.temperature)
-
-    def optimiser(self) -> Adam:
-        """Adam, as in the paper."""
-        return adam(self)
 
     def embed(self, prepared: Prepared) -> Tensor:
         """Output of the encoder on the whole graph."""

@@ -41,6 +41,8 @@ class Method(nn.Module):
     # Whether every step is the same operations on the same shapes, and never waits for the host, where the
     # products with the graph are so.
     static: ClassVar[bool] = False
+    # Whether weight decay shrinks the weights themselves (AdamW), or is a gradient of their squares (Adam).
+    decoupled_decay: ClassVar[bool] = True
 
     # Without steps there is nothing to train: neither a loss nor an optimiser is asked for.
     steps: int = 0
@@ -69,8 +71,9 @@ class Method(nn.Module):
         return [weight for weight in self.parameters() if weight.requires_grad]
 
     def optimiser(self) -> Adam:
-        """The optimiser of the weights that are trained; AdamW unless a paper asks for another."""
-        return Adam([(self.trained_weights(), self.weight_decay)], self.learning_rate, decoupled=True)
+        """The optimiser of the weights that are trained."""
+        groups = [(self.trained_weights(), self.weight_decay)]
+        return Adam(groups, self.learning_rate, decoupled=self.decoupled_decay)
 
     def rate(self, step: int) -> float:
         """The learning rate of a step; the same for all unless a method has a schedule."""

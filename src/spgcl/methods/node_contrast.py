@@ -10,8 +10,6 @@ from torch.autograd.function import once_differentiable
 from torch.nn.functional import normalize
 
 from spgcl.errors import InputError
-from spgcl.methods.method import Method
-from spgcl.optimiser import Adam
 
 # Side of the square tiles in which similarities are computed: what a processor's cache holds, and what keeps
 # an accelerator busy. A few temporaries of a tile's size exist together.
@@ -49,11 +47,6 @@ def node_contrast(first: Tensor, second: Tensor, *, temperature: float, tile: in
 def projection_head(width: int, inner_width: int, activation: nn.Module) -> nn.Sequential:
     """The two-layer perceptron g between an encoder and the objective."""
     return nn.Sequential(nn.Linear(width, inner_width), activation, nn.Linear(inner_width, width))
-
-
-def adam(method: Method) -> Adam:
-    """Adam, as the three papers have it, in which weight decay is a gradient of the squared weights."""
-    return Adam([(method.trained_weights(), method.weight_decay)], method.learning_rate, decoupled=False)
 
 
 class _NodeContrast(torch.autograd.Function):
