@@ -4,7 +4,7 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
@@ -30,6 +30,7 @@ def test_every_format_gives_back_what_it_was_given(tmp_path, file_format, ids):
 
 @pytest.mark.parametrize("file_format", ["parquet", "csv"])
 @given(ids=st.lists(st.text(max_size=5), min_size=1, max_size=5, unique=True))
+@example(ids=["\n#"])
 @settings(max_examples=60, deadline=None)
 def test_any_text_survives_as_an_id(tmp_path_factory, file_format, ids):
     folder = tmp_path_factory.mktemp("run")

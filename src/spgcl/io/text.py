@@ -19,6 +19,9 @@ NAMES_OF_COLUMNS = frozenset(
     ("source", "target", "src", "dst", "from", "to", "weight", "id", "node", "node_id", "label", "class")
 )
 
+# A quoted cell may hold a line that begins with #, which is no comment.
+_QUOTED_OR_COMMENT = re.compile(rb'(?<![^,;\t\r\n ])("[^"]*(?:""[^"]*)*")|^[ \t]*#[^\n]*', flags=re.MULTILINE)
+
 
 class TextTable:
     """A text file cut into cells: comma, tab, semicolon or whitespace separated, `#` lines left out.
@@ -57,9 +60,10 @@ class TextTable:
         if b"\r" in content and b'"' not in content:
             content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         if b"#" in content:
-            # Comments are blanked, not cut out, so that line numbers stay those of the file.
-            content, count = re.subn(rb"^[ \t]*#[^\n]*", b"", content, flags=re.MULTILINE)
+            count = sum(found[1] is None for found in _QUOTED_OR_COMMENT.finditer(content))
             if count:
+                # Comments are blanked, not cut out, so that line numbers stay those of the file.
+                content = _QUOTED_OR_COMMENT.sub(lambda found: found[1] or b"", content)
                 self.notes.append(f"{self.path.name}: {count:,} lines that begin with # read as comments")
         first = re.search(rb"\S[^\n]*", content)
         for delimiter in ("\t", ",", ";"):
