@@ -167,7 +167,7 @@ for name, sizes in settings.items():
     assert "torch._dynamo" not in sys.modules, name
 spgcl.probe(vectors, dataset.labels, dataset.splits, epochs=2)
 assert "torch._dynamo" not in sys.modules, "probe"
-with arithmetic(torch.device("cuda")):
+with arithmetic(torch.device("cuda"), deterministic=True):
     assert "torch._dynamo" not in sys.modules, "arithmetic on CUDA"
 """
 

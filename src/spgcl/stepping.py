@@ -104,12 +104,12 @@ def arithmetic(
 
 @contextmanager
 def _fixed_order() -> Iterator[None]:
-    """The switch of torch, which imports its compiler: so it is left alone without need."""
+    """Torch's switch for determinism, without the import of its compiler that the usual one brings."""
     # Read by the library when it is first used.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    earlier = torch.are_deterministic_algorithms_enabled()
-    torch.use_deterministic_algorithms(True)
+    earlier = torch.get_deterministic_debug_mode()
+    torch.set_deterministic_debug_mode("error")
     try:
         yield
     finally:
-        torch.use_deterministic_algorithms(earlier)
+        torch.set_deterministic_debug_mode(earlier)

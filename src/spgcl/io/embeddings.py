@@ -112,6 +112,8 @@ def read_coordinates(path: Path) -> Coordinates | None:
     """The columns `x` and `y` of a Parquet file written here; None when it has none."""
     from pyarrow import parquet
 
+    from spgcl.io.arrow import numbers_from_arrow
+
     require_file(path)
     with opening(path, "Parquet file"), path.open("rb") as opened:
         file = parquet.ParquetFile(opened)
@@ -119,7 +121,7 @@ def read_coordinates(path: Path) -> Coordinates | None:
         if _PROJECTION not in metadata:
             return None
         table = file.read(columns=["x", "y"], use_threads=False)
-        points = np.stack([table[name].to_numpy() for name in ("x", "y")], axis=1)
+        points = np.stack([numbers_from_arrow(table[name]) for name in ("x", "y")], axis=1)
     return Coordinates(points.astype(np.float32, copy=False), metadata[_PROJECTION].decode())
 
 
@@ -172,26 +174,30 @@ def _lines(ids: NDArray[Any]) -> bytes:
 
 
 def _id_array(ids: NDArray[Any]) -> Any:
-    import pyarrow as pa
+    from spgcl.io.arrow import numbers_to_arrow, text_to_arrow
 
-    return pa.array(ids, type=pa.int64() if ids.dtype.kind == "i" else pa.string())
+    return numbers_to_arrow(ids.astype(np.int64, copy=False)) if ids.dtype.kind == "i" else text_to_arrow(ids)
 
 
 def _vectors(matrix: NDArray[np.float32]) -> Any:
     import pyarrow as pa
 
-    return pa.FixedSizeListArray.from_arrays(pa.array(matrix.reshape(-1)), matrix.shape[1])
+    from spgcl.io.arrow import numbers_to_arrow
+
+    return pa.FixedSizeListArray.from_arrays(numbers_to_arrow(matrix.reshape(-1)), matrix.shape[1])
 
 
 def _save_parquet(path: Path, columns: dict[str, Any], coordinates: Coordinates | None) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
+    from spgcl.io.arrow import numbers_to_arrow
+
     if coordinates is None:
         parquet.write_table(pa.table(columns), path)
         return
-    points = np.ascontiguousarray(coordinates.points.T, dtype=np.float32)
-    table = pa.table({**columns, "x": points[0], "y": points[1]})
+    x, y = (numbers_to_arrow(axis) for axis in coordinates.points.T.astype(np.float32, copy=False))
+    table = pa.table({**columns, "x": x, "y": y})
     named = {_PROJECTION: coordinates.projection.encode()}
     parquet.write_table(table.replace_schema_metadata(named), path)
 
@@ -200,8 +206,10 @@ def _save_csv(path: Path, matrix: NDArray[np.float32], ids: NDArray[Any]) -> Non
     import pyarrow as pa
     from pyarrow import csv
 
+    from spgcl.io.arrow import numbers_to_arrow
+
     _refuse_in_ids(ids, "\0", "a NUL character, which CSV cannot hold; use parquet or npy")
-    columns = {f"embedding_{place}": matrix[:, place] for place in range(matrix.shape[1])}
+    columns = {f"embedding_{place}": numbers_to_arrow(column) for place, column in enumerate(matrix.T)}
     with path.open("wb") as file:
         csv.write_csv(pa.table({"node": _id_array(ids), **columns}), file)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pyarrow import compute, parquet
 
 from spgcl.errors import InputError, unknown
+from spgcl.io.arrow import numbers_from_arrow
 from spgcl.io.opening import opening, require_file, suffix_of
 from spgcl.io.text import TextTable, is_number
 
@@ -104,11 +105,11 @@ def read_ids(table: Table, column: int, *, what: str = "id", exact: bool = False
         return _whole_or_text(values) if exact else _text_ids(table, column, what)
     if pa.types.is_integer(values.type):
         with opening(table.path, f"column of {what}s"):
-            return np.asarray(values.cast(pa.int64()).to_numpy())
+            return numbers_from_arrow(values.cast(pa.int64()))
     if pa.types.is_nested(values.type):
         raise InputError(f"{table.path}, column {table.names[column]!r}: {values.type} cannot be an {what}")
     if pa.types.is_floating(values.type):
-        numbers = values.to_numpy()
+        numbers = numbers_from_arrow(values)
         if np.isnan(numbers).any():
             raise _missing(table, column, int(np.argmax(np.isnan(numbers))), what)
         if (np.abs(numbers) < 2**53).all() and (numbers == np.floor(numbers)).all():
@@ -152,7 +153,7 @@ def read_numbers(table: Table, column: int) -> NDArray[np.float32]:
     if values.null_count:
         raise _bad_cell(table, column, _first(compute.is_null(values)), "")
     with np.errstate(over="ignore"):
-        numbers = values.to_numpy().astype(np.float32, copy=False)
+        numbers = numbers_from_arrow(values).astype(np.float32, copy=False)
     finite = np.isfinite(numbers)
     if not finite.all():
         bad = int(np.argmin(finite))
@@ -212,7 +213,7 @@ def read_vectors(table: Table, column: int) -> NDArray[np.float32] | None:
     kind = values.type
     if not (pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind)):
         return None
-    lengths = compute.list_value_length(values).fill_null(-1).to_numpy()
+    lengths = _lengths(values)
     odd = np.flatnonzero((lengths != lengths[0]) | (lengths < 1))
     if len(odd):
         found = max(int(lengths[odd[0]]), 0)
@@ -222,5 +223,12 @@ def read_vectors(table: Table, column: int) -> NDArray[np.float32] | None:
     flat = compute.list_flatten(values)
     if flat.null_count or not (pa.types.is_floating(flat.type) or pa.types.is_integer(flat.type)):
         raise InputError(f"{table.path}, column {table.names[column]!r}: its lists must hold numbers only")
-    numbers = flat.to_numpy().astype(np.float32, copy=False)
+    numbers = numbers_from_arrow(flat).astype(np.float32, copy=False)
     return np.array(numbers.reshape(len(values), -1))
+
+
+def _lengths(values: pa.ChunkedArray) -> NDArray[Any]:
+    """How long the lists of a column are; -1 where there is none."""
+    if pa.types.is_fixed_size_list(values.type) and not values.null_count:
+        return np.full(len(values), values.type.list_size)
+    return numbers_from_arrow(compute.list_value_length(values).fill_null(-1))

@@ -1,0 +1,38 @@
+"""Between NumPy and Arrow, by their buffers.
+
+Arrow's own conversions import pandas first, wherever it is installed, to ask whether they were given some of
+it. That takes longer than writing the embeddings of most graphs, so these ways lead around it.
+"""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+
+def numbers_to_arrow(values: NDArray[Any]) -> pa.Array:
+    """An array of integers or floats."""
+    flat = np.ascontiguousarray(values)
+    kind = pa.from_numpy_dtype(flat.dtype)
+    return pa.Array.from_buffers(kind, flat.size, [None, pa.py_buffer(flat)])
+
+
+def text_to_arrow(values: NDArray[Any]) -> pa.Array:
+    """An array of text."""
+    encoded = [str(value).encode("utf-8") for value in values.tolist()]
+    ends = np.zeros(len(encoded) + 1, dtype=np.int64)
+    np.cumsum([len(one) for one in encoded], out=ends[1:])
+    # Offsets of four bytes, as everybody reads them, end at two gibibytes of text.
+    kind, offsets = (pa.string(), np.int32) if ends[-1] < 2**31 else (pa.large_string(), np.int64)
+    parts = [None, pa.py_buffer(ends.astype(offsets)), pa.py_buffer(b"".join(encoded))]
+    return pa.Array.from_buffers(kind, len(encoded), parts)
+
+
+def numbers_from_arrow(values: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
+    """Integers or floats, none of them missing."""
+    chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+    parts = [np.from_dlpack(chunk) for chunk in chunks if len(chunk)]
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate(parts) if parts else np.empty(0, dtype=values.type.to_pandas_dtype())
