@@ -19,6 +19,7 @@ MODULES = (
     "spgcl.runs",
     "spgcl.evaluation.linear_probe",
     "spgcl.evaluation.health",
+    "spgcl.io.tables",
     "pyarrow.parquet",
 )
 

@@ -12,6 +12,7 @@ from spgcl.evaluation.checks import checked_embeddings, checked_task
 from spgcl.evaluation.metrics import MEASURES
 from spgcl.evaluation.scores import Scores, SplitScore
 from spgcl.evaluation.stacking import nodes_of
+from spgcl.largest import largest
 
 if TYPE_CHECKING:
     from spgcl.datasets.dataset import Splits
@@ -73,10 +74,10 @@ def _votes(
     for block, counts in zip(blocks, torch.split(votes, len(blocks[0])), strict=True):
         queries = torch.index_select(vectors, 0, block, out=all_queries[: len(block)])
         similarities = torch.mm(queries, references, out=all_similarities[: len(block)])
-        near = similarities.topk(count, dim=1)
+        near, columns = largest(similarities, count)
         # Sums of similarities lie within +-count, so this part decides only between equal votes.
-        shares = 1 + near.values.double() / (2 * count + 1)
-        counts.scatter_add_(1, classes[near.indices], shares)
+        shares = 1 + near.double() / (2 * count + 1)
+        counts.scatter_add_(1, classes[columns], shares)
     return votes
 
 

@@ -193,13 +193,13 @@ def _save_parquet(path: Path, columns: dict[str, Any], coordinates: Coordinates 
 
     from spgcl.io.arrow import numbers_to_arrow
 
-    if coordinates is None:
-        parquet.write_table(pa.table(columns), path)
-        return
-    x, y = (numbers_to_arrow(axis) for axis in coordinates.points.T.astype(np.float32, copy=False))
-    table = pa.table({**columns, "x": x, "y": y})
-    named = {_PROJECTION: coordinates.projection.encode()}
-    parquet.write_table(table.replace_schema_metadata(named), path)
+    table = pa.table(columns)
+    if coordinates is not None:
+        x, y = (numbers_to_arrow(axis) for axis in coordinates.points.T.astype(np.float32, copy=False))
+        named = {_PROJECTION: coordinates.projection.encode()}
+        table = pa.table({**columns, "x": x, "y": y}, metadata=named)
+    # Numbers and ids hardly ever repeat: a dictionary of them would be tried and given up.
+    parquet.write_table(table, path, use_dictionary=False)
 
 
 def _save_csv(path: Path, matrix: NDArray[np.float32], ids: NDArray[Any]) -> None:

@@ -9,6 +9,7 @@ from torch.nn.functional import normalize
 
 from spgcl.encoders import Encoder
 from spgcl.graph import Graph
+from spgcl.largest import largest
 from spgcl.methods.bgrl import cosine_schedule, move_average
 from spgcl.methods.gae import PreparedPairs, is_entry
 from spgcl.methods.method import Method, Prepared
@@ -56,7 +57,7 @@ def nearest_nodes(vectors: Tensor, others: Tensor, count: int, block_bytes: int 
     for rows in _row_blocks(len(vectors), len(vectors), vectors, block_bytes):
         similarities = vectors[rows] @ others.T
         similarities.diagonal(rows.start).fill_(torch.inf)
-        found.append(similarities.topk(min(count, len(vectors)), dim=1).indices)
+        found.append(largest(similarities, min(count, len(vectors)))[1])
     return torch.cat(found)
 
 
@@ -100,13 +101,17 @@ def _nearest_centres(vectors: Tensor, centres: Tensor, block_bytes: int) -> Tens
 
 def marked_means(vectors: Tensor, clusters: Tensor, centres: Tensor) -> Tensor:
     """Mean row of every cluster, or its centre where it is empty, by dense products of fixed shapes."""
-    numbers = torch.arange(centres.shape[1], device=clusters.device)[:, None]
+    num_clusters = centres.shape[1]
+    numbers = torch.arange(num_clusters, device=clusters.device)[:, None]
+    # As many clusterings at a time as their marks have room for.
+    together = max(1, BLOCK_BYTES // (num_clusters * len(vectors) * vectors.element_size()))
     means = []
-    for labels, before in zip(clusters, centres, strict=True):
-        members = (labels == numbers).to(vectors.dtype)
-        counts = members.sum(dim=1, keepdim=True)
-        means.append(torch.where(counts > 0, members @ vectors / counts.clamp(min=1), before))
-    return torch.stack(means)
+    for labels, before in zip(clusters.split(together), centres.split(together), strict=True):
+        members = (labels[:, None] == numbers).to(vectors.dtype)
+        counts = members.sum(dim=2, keepdim=True)
+        sums = (members.flatten(0, 1) @ vectors).view_as(before)
+        means.append(torch.where(counts > 0, sums / counts.clamp(min=1), before))
+    return torch.cat(means)
 
 
 def sorted_means(vectors: Tensor, clusters: Tensor, centres: Tensor) -> Tensor:

@@ -4,6 +4,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from spgcl.largest import largest
+
 _BLOCK_ENTRIES = 2**25
 
 
@@ -22,6 +24,5 @@ def nearest_nodes(
     for start in range(0, len(rows), size):
         products = rows[start : start + size] @ rows.T
         products[torch.arange(len(products)), torch.arange(start, start + len(products))] = -torch.inf
-        found = products.topk(count, dim=1)
-        nearest[start : start + size], similarities[start : start + size] = found.indices, found.values
+        similarities[start : start + size], nearest[start : start + size] = largest(products, count)
     return nearest.numpy(), similarities.clamp(-1, 1).numpy()
