@@ -10,8 +10,8 @@ GROUP = 64
 def largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """The `count` largest entries of every row in descending order, and their columns.
 
-    `topk` goes over a row many times. Here one pass finds the largest entry of every group of neighbours: what
-    is wanted lies in the groups with the `count` largest of those, or in the few columns left over.
+    `topk` goes over a row many times. Here one pass finds the largest entry of every group of columns: what is
+    wanted lies in the groups with the `count` largest of those, or in the few columns left over.
     """
     width = values.shape[1]
     groups = width // GROUP

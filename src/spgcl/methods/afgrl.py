@@ -106,7 +106,7 @@ def marked_means(vectors: Tensor, clusters: Tensor, centres: Tensor) -> Tensor:
     # As many clusterings at a time as their marks have room for.
     together = max(1, BLOCK_BYTES // (num_clusters * len(vectors) * vectors.element_size()))
     means = []
-    for labels, before in zip(clusters.split(together), centres.split(together), strict=True):
+    for labels, before in zip(*(torch.split(one, together) for one in (clusters, centres)), strict=True):
         members = (labels[:, None] == numbers).to(vectors.dtype)
         counts = members.sum(dim=2, keepdim=True)
         sums = (members.flatten(0, 1) @ vectors).view_as(before)
