@@ -114,6 +114,17 @@ def test_no_more_nodes_are_near_than_there_are():
     assert nearest_nodes(vectors, vectors, 9).shape == (3, 3)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
+def test_cuda_finds_the_same_neighbours_and_clusters():
+    """Rows of zeros, which products get there, are neither near nor in a cluster."""
+    vectors, others = -normalize(torch.rand(2, 300, 6, generator=seeded(), dtype=torch.float64), dim=2)
+    others *= -1
+    centres = vectors[torch.arange(8).view(2, 4)]
+    near, clusters = nearest_nodes(vectors, others, 5), k_means(vectors, centres, 4)
+    assert torch.equal(nearest_nodes(vectors.cuda(), others.cuda(), 5).cpu(), near)
+    assert torch.equal(k_means(vectors.cuda(), centres.cuda(), 4).cpu(), clusters)
+
+
 @pytest.mark.parametrize("rows", [1, 7, 40])
 @pytest.mark.parametrize("iterations", [0, 1, 4])
 def test_k_means_is_that_of_naive_loops_in_any_blocks(rows, iterations):

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import normalize
+from torch.nn.functional import normalize, pad
 
 from spgcl.encoders import Encoder
 from spgcl.graph import Graph
@@ -17,6 +17,8 @@ from spgcl.tensors import SparseMatrix
 
 # Similarities of one block of rows with all nodes, or with all centres, are never larger than this.
 BLOCK_BYTES = 64 * 2**20
+# Matrix products on CUDA are several times slower where a row of theirs is no multiple of a few numbers long.
+MULTIPLE = 64
 
 
 def neighbour_loss(predictions: Tensor, targets: Tensor, pairs: SparseMatrix) -> Tensor:
@@ -54,8 +56,10 @@ def nearest_nodes(vectors: Tensor, others: Tensor, count: int, block_bytes: int 
         block_bytes: Largest size of a block of similarities.
     """
     found = []
-    for rows in _row_blocks(len(vectors), len(vectors), vectors, block_bytes):
-        similarities = vectors[rows] @ others.T
+    columns = _extended(others)
+    for rows in _row_blocks(len(vectors), len(columns), vectors, block_bytes):
+        similarities = vectors[rows] @ columns.T
+        similarities[:, len(others) :] = -torch.inf
         similarities.diagonal(rows.start).fill_(torch.inf)
         found.append(largest(similarities, min(count, len(vectors)))[1])
     return torch.cat(found)
@@ -73,9 +77,13 @@ def k_means(vectors: Tensor, centres: Tensor, iterations: int, block_bytes: int 
     Returns:
         Cluster of every node, shape (clusterings, nodes).
     """
-    means = marked_means if vectors.is_cuda else sorted_means
+    rows = _extended(vectors)
     for _ in range(iterations):
-        centres = means(vectors, _nearest_centres(vectors, centres, block_bytes), centres)
+        clusters = _nearest_centres(vectors, centres, block_bytes)
+        if vectors.is_cuda:
+            centres = marked_means(rows, pad(clusters, (0, len(rows) - len(vectors)), value=-1), centres)
+        else:
+            centres = sorted_means(vectors, clusters, centres)
     return _nearest_centres(vectors, centres, block_bytes)
 
 
@@ -96,11 +104,14 @@ def _nearest_centres(vectors: Tensor, centres: Tensor, block_bytes: int) -> Tens
         torch.addmm(offsets, vectors[rows], flat.T).view(-1, *centres.shape[:2]).argmax(dim=2)
         for rows in blocks
     ]
-    return torch.cat(closest).T
+    return torch.cat(closest).T.contiguous()
 
 
 def marked_means(vectors: Tensor, clusters: Tensor, centres: Tensor) -> Tensor:
-    """Mean row of every cluster, or its centre where it is empty, by dense products of fixed shapes."""
+    """Mean row of every cluster, or its centre where it is empty, by dense products of fixed shapes.
+
+    Rows of cluster -1 are in none.
+    """
     num_clusters = centres.shape[1]
     numbers = torch.arange(num_clusters, device=clusters.device)[:, None]
     # As many clusterings at a time as their marks have room for.
@@ -125,6 +136,11 @@ def sorted_means(vectors: Tensor, clusters: Tensor, centres: Tensor) -> Tensor:
     members = SparseMatrix(pointers, order % len(vectors), 1 / counts[owners].to(vectors.dtype), len(vectors))
     means = (members @ vectors).view_as(centres)
     return torch.where(counts.view(num_clusterings, num_clusters, 1) > 0, means, centres)
+
+
+def _extended(vectors: Tensor) -> Tensor:
+    """On CUDA with rows of zeros below, up to a multiple that matrix products are quick with."""
+    return pad(vectors, (0, 0, 0, -len(vectors) % MULTIPLE)) if vectors.is_cuda else vectors
 
 
 def _row_blocks(num_rows: int, width: int, like: Tensor, block_bytes: int) -> list[slice]:
