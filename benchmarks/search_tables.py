@@ -23,6 +23,7 @@ PRESETS_HEAD = """\
 KINDS = {
     "draws": "drawn",
     "defaults": "defaults",
+    "lengths": "other number of steps",
     "candidates": "candidate",
     "common": "candidate",
     "closer": "candidate",

@@ -292,6 +292,9 @@ BEFORE: dict[str, dict[str, int]] = {
 
 # The defaults as a trial, for graphs whose first trial is a published setting.
 DEFAULTS = 50
+# The first trial trained for fewer steps, where a publication stops by validation accuracy, which needs labels.
+LENGTHS = (20, 50, 100, 200, 500)
+FIRST_LENGTH = 60
 
 
 @dataclass(frozen=True)
@@ -315,6 +318,8 @@ class Round:
 
 def drawn(method: str, graph: str, trial: int) -> Settings:
     """A draw from the method's space; trial 0 is the published setting, or else the defaults."""
+    if trial >= FIRST_LENGTH:
+        return {**drawn(method, graph, 0), "steps": LENGTHS[trial - FIRST_LENGTH]}
     if trial == DEFAULTS:
         return resolved_settings(method, None, graph, {})
     if trial == 0:
@@ -349,6 +354,7 @@ def _before(round_name: str, graph: str) -> Settings:
 ROUNDS: dict[str, Round] = {
     "draws": Round(0, 25, 3, 2, lambda graph, trial: drawn("spgcl", graph, trial)),
     "defaults": Round(DEFAULTS, 1, 1, 2, lambda graph, trial: drawn("spgcl", graph, trial)),
+    "lengths": Round(FIRST_LENGTH, len(LENGTHS), 0, 0, lambda graph, trial: drawn("spgcl", graph, trial)),
     "candidates": Round(100, len(CANDIDATES), 0, 0, lambda _, trial: CANDIDATES[trial - 100]),
     "common": Round(120, 48, 0, 0, lambda _, trial: _draw(COMMON, trial)),
     "closer": Round(170, 30, 0, 0, lambda _, trial: _changed(_draw(SPGCL, _BEST_DRAW), CLOSER, 3, trial)),
