@@ -3,8 +3,8 @@
 Every method gets the same budget on every graph: the published setting and draws from its space (spaces.py)
 are trained once, then the best few with more seeds; the best mean validation score under the paper's probe
 (of the model's own predictions, where the method is supervised) wins. Where the first setting is a published
-one, `--round defaults` lets the defaults compete as well. `--round lengths` trains the first setting for fewer
-steps, to choose the default number by. SP-GCL has further rounds.
+one, `--round defaults` lets the defaults compete as well; `--round lengths` trains the first setting for
+fewer steps, to choose the default number by. SP-GCL has further rounds.
 `candidates`, `common` and `closer` are settings meant for any graph, trained on all of them to choose the
 defaults by. The others are for graphs whose winner falls short of the paper on its test nodes: that decided
 who gets more trials, the validation scores alone decide between them. Test scores are neither written nor
@@ -76,7 +76,7 @@ def main() -> None:
         "--round",
         default="draws",
         choices=list(ROUNDS),
-        help="SP-GCL only, but for draws, defaults and lengths",
+        help="all but draws, defaults, lengths: SP-GCL only",
     )
     parser.add_argument("--trials", type=int, nargs="+", help="only these of the round")
     parser.add_argument("--results", type=Path, default=RESULTS)

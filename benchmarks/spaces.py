@@ -292,7 +292,7 @@ BEFORE: dict[str, dict[str, int]] = {
 
 # The defaults as a trial, for graphs whose first trial is a published setting.
 DEFAULTS = 50
-# The first trial trained for fewer steps, where a publication stops by validation accuracy, which needs labels.
+# The first trial for fewer steps, where a publication stops by validation accuracy, which needs labels.
 LENGTHS = (20, 50, 100, 200, 500)
 FIRST_LENGTH = 60
 

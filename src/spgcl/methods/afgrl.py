@@ -182,7 +182,7 @@ class AFGRL(Method):
         clusterings: int = 5,
         cluster_steps: int = 20,
         decay: float = 0.9,
-        steps: int = 5000,
+        steps: int = 100,
         learning_rate: float = 1e-3,
         weight_decay: float = 1e-5,
     ) -> None:
