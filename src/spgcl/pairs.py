@@ -157,7 +157,7 @@ def cut_at_random(nodes: Tensor, limit: int | None, generator: torch.Generator) 
     """A uniform choice of `limit` entries without replacement, or all when there are no more."""
     if limit is None or len(nodes) <= limit:
         return nodes
-    return nodes[torch.randperm(len(nodes), generator=generator, device=nodes.device)[:limit]]
+    return nodes[sample_nodes(len(nodes), limit, generator)]
 
 
 def top_similar(similarities: Tensor, count: int, left_out: Tensor | None = None) -> Tensor:
