@@ -152,6 +152,7 @@ import sys
 import numpy as np
 import torch
 import spgcl
+from spgcl.methods import skipgram
 from spgcl.stepping import arithmetic
 dataset = spgcl.load("csbm-homophilic")
 settings = {
@@ -159,7 +160,9 @@ settings = {
     "bgrl": {"hidden": 8, "embedding_width": 8, "predictor_width": 8},
     "deepwalk": {"hidden": 8, "walks": 2, "walk_length": 5},
     "gcn": {"hidden": 8},
+    "gmi": {"hidden": 8},
 }
+skipgram.WALKS_A_BLOCK = 100
 for name, sizes in settings.items():
     labels = dataset.labels if name == "gcn" else None
     vectors = spgcl.Embedder(method=name, steps=3, device="cpu", **sizes).fit_transform(dataset, labels)

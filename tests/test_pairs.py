@@ -12,6 +12,7 @@ from spgcl.pairs import (
     neighbourhood_lists,
     neighbourhood_union,
     overlap_ratio,
+    pair_products,
     sample_nodes,
     top_similar,
 )
@@ -185,6 +186,17 @@ def test_cover_and_overlap_follow_their_definitions():
 
 def test_no_pairs_overlap_with_nothing():
     assert overlap_ratio(torch.empty(0, dtype=torch.int64), torch.tensor([1])) == 0
+
+
+@pytest.mark.parametrize("aligned", [False, True])
+def test_products_of_pairs_and_their_gradients_are_those_of_gathered_rows(aligned):
+    left, right = torch.randn(2, 7, 3, generator=seeded(), dtype=torch.float64, requires_grad=True)
+    first, second = torch.randint(7, (2, 7 if aligned else 20), generator=seeded())
+    second = None if aligned else second
+    others = right if aligned else right[second]
+    torch.testing.assert_close(pair_products(left, right, first, second), (left[first] * others).sum(1))
+    assert torch.autograd.gradcheck(lambda *rows: pair_products(*rows, first, second), (left, right))
+    assert torch.autograd.gradcheck(lambda rows: pair_products(rows, rows, first, second), (left,))
 
 
 def test_inner_products_and_their_gradients_are_those_of_the_plain_product():

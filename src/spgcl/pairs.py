@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from spgcl import kernels
 from spgcl.sampling import sampled_rows
@@ -186,6 +187,46 @@ class _InnerProducts(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> Tensor:
         rows: Tensor = ctx.saved_tensors[0]
         return (gradient + gradient.T) @ rows
+
+
+def pair_products(left: Tensor, right: Tensor, first: Tensor, second: Tensor | None = None) -> Tensor:
+    """Inner products of rows of `left` with rows of `right`, one a pair; the gradient gathers the rows again.
+
+    Args:
+        left: One row a node.
+        right: The same.
+        first: Row of `left` of every pair.
+        second: Its row of `right`; the rows of `right` in their order when None.
+    """
+    products: Tensor = _PairProducts.apply(left, right, first, second)  # type: ignore[no-untyped-call]
+    return products
+
+
+class _PairProducts(torch.autograd.Function):
+    """What is kept from one pass to the other does not grow with pairs times width.
+
+    Not by brackets: their gradient adds repeated rows up in an order that threads decide.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, left: Tensor, right: Tensor, first: Tensor, second: Tensor | None) -> Tensor:
+        ctx.save_for_backward(left, right, first, second)
+        return left.index_select(0, first).mul_(_picked(right, second)).sum(dim=1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        left, right, first, second = ctx.saved_tensors
+        slopes = gradient[:, None]
+        to_left = torch.zeros_like(left).index_add_(0, first, slopes * _picked(right, second))
+        to_right = left.index_select(0, first).mul_(slopes)
+        if second is not None:
+            to_right = torch.zeros_like(right).index_add_(0, second, to_right)
+        return to_left, to_right, None, None
+
+
+def _picked(rows: Tensor, places: Tensor | None) -> Tensor:
+    return rows if places is None else rows.index_select(0, places)
 
 
 def cover_ratio(covered: Tensor) -> float:

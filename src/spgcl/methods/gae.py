@@ -11,6 +11,7 @@ from spgcl.convolutions import Block, Convolution
 from spgcl.encoders import BatchNorm, Encoder
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
+from spgcl.pairs import pair_products
 from spgcl.tensors import GraphTensors, SparseMatrix
 
 # Scores of one block of rows with all nodes are never larger than this.
@@ -81,10 +82,7 @@ def full_reconstruction(vectors: Tensor, keys: Tensor, block_bytes: int = BLOCK_
 
 
 def _scores(vectors: Tensor, keys: Tensor) -> Tensor:
-    num_nodes = len(vectors)
-    # Not by brackets: their gradient adds repeated rows up in an order that threads decide.
-    first, second = vectors.index_select(0, keys // num_nodes), vectors.index_select(0, keys % num_nodes)
-    return (first * second).sum(dim=1)
+    return pair_products(vectors, vectors, keys // len(vectors), keys % len(vectors))
 
 
 class _AllPairs(torch.autograd.Function):

@@ -8,14 +8,13 @@ import torch
 from scipy import sparse
 from torch import Tensor, nn
 from torch.nn.functional import softplus
-from torch.utils.checkpoint import checkpoint
 
 from spgcl.convolutions import Convolution
 from spgcl.encoders import Activation, BatchNorm, Encoder
 from spgcl.graph import Graph
 from spgcl.methods.dgi import Bilinear
 from spgcl.methods.method import Method, Prepared
-from spgcl.pairs import sample_nodes
+from spgcl.pairs import pair_products, sample_nodes
 from spgcl.tensors import GraphTensors, SparseMatrix
 
 # Numbers in a block of products of all pairs, and of rows gathered for edges: 64 MiB of float32.
@@ -134,11 +133,9 @@ class GMI(Method):
         """What `rows` tell about `others` of the same node, against rows of other nodes."""
         projected = rows @ pairing.weight
         drawn = other_nodes(len(others), self.negatives, generator)
-        scores = [_products(projected, others)]
-        # The rows gathered for a draw are gathered again in the backward pass instead of being kept.
-        scores += [
-            checkpoint(_products, projected, others, nodes, use_reentrant=False, preserve_rng_state=False)
-            for nodes in drawn
+        scores = [
+            (projected * others).sum(dim=1),
+            *(pair_products(projected, others, nodes) for nodes in drawn),
         ]
         positive, *negative = (torch.sigmoid(score + pairing.bias) for score in scores)
         return jensen_shannon(positive, torch.stack(negative))
@@ -189,8 +186,8 @@ def adjacency_loss(vectors: Tensor, sources: Tensor, targets: Tensor, rows: Tens
     size = max(1, BLOCK_NUMBERS // vectors.shape[1])
     attracting = repelling = torch.zeros((), dtype=vectors.dtype, device=vectors.device)
     for block in zip(torch.split(sources, size), torch.split(targets, size), strict=True):
-        both: Tensor = checkpoint(_edge_terms, vectors, *block, use_reentrant=False, preserve_rng_state=False)
-        attracting, repelling = attracting + both[0], repelling + both[1]
+        products = pair_products(vectors, vectors, *block)
+        attracting, repelling = attracting + softplus(-products).sum(), repelling + softplus(products).sum()
     everything = summed_softplus(anchors, vectors) * (num_nodes / len(anchors))
     return attracting / edges + (everything - repelling) / (num_nodes**2 - edges)
 
@@ -222,13 +219,3 @@ class _SummedSoftplus(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
         slopes, column_slopes = ctx.saved_tensors
         return gradient * slopes, gradient * column_slopes
-
-
-def _products(rows: Tensor, others: Tensor, nodes: Tensor | None = None) -> Tensor:
-    # Gradients of repeated rows are added in a fixed order by `index_select` alone.
-    return ((rows if nodes is None else rows.index_select(0, nodes)) * others).sum(dim=1)
-
-
-def _edge_terms(vectors: Tensor, sources: Tensor, targets: Tensor) -> Tensor:
-    products = (vectors.index_select(0, sources) * vectors.index_select(0, targets)).sum(dim=1)
-    return torch.stack([softplus(-products).sum(), softplus(products).sum()])

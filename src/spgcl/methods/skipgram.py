@@ -3,12 +3,13 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.nn.functional import embedding, logsigmoid
-from torch.utils.checkpoint import checkpoint
 
 from spgcl.errors import InputError
 from spgcl.graph import Graph
@@ -128,12 +129,12 @@ class SkipGram(nn.Module):
         # Without a single pair, on isolated nodes alone, the sum is 0 as well.
         pairs = sum_of_weights(walks != ENDED, self.window).clamp(min=1)
         if len(walks) <= WALKS_A_BLOCK:
-            return self._sum(walks, noise) / pairs
+            return self._sum(self.centres, self.contexts, walks, noise) / pairs
         total = torch.zeros((), device=walks.device)
         for start in range(0, len(walks), WALKS_A_BLOCK):
             block = slice(start, start + WALKS_A_BLOCK)
-            total = total + checkpoint(
-                self._sum, walks[block], noise[block], use_reentrant=False, preserve_rng_state=False
+            total = total + _Recomputed.apply(  # type: ignore[no-untyped-call]
+                self._sum, self.centres, self.contexts, walks[block], noise[block]
             )
         return total / pairs
 
@@ -153,12 +154,12 @@ class SkipGram(nn.Module):
             prepared.memory["walks"] = walk(prepared.paths, starts, generator)
         return prepared.memory["walks"][place * batch : (place + 1) * batch]
 
-    def _sum(self, walks: Tensor, noise: Tensor) -> Tensor:
+    def _sum(self, centres: Tensor, contexts: Tensor, walks: Tensor, noise: Tensor) -> Tensor:
         nodes = walks.clamp(min=0)
         return skip_gram(
-            embedding(nodes, self.centres),
-            embedding(nodes, self.contexts),
-            embedding(noise, self.contexts),
+            embedding(nodes, centres),
+            embedding(nodes, contexts),
+            embedding(noise, contexts),
             walks != ENDED,
             window=self.window,
             negatives=self.negatives,
@@ -171,3 +172,32 @@ def sum_of_weights(present: Tensor, window: int) -> Tensor:
     counts = torch.stack([present[:, distance:].sum() for distance in distances])
     shares = [2 * (window + 1 - distance) / window for distance in distances]
     return (counts * torch.tensor(shares, device=present.device)).sum()
+
+
+class _Recomputed(torch.autograd.Function):
+    """A sum over walks whose gradient computes it a second time, instead of keeping what it is made of.
+
+    Torch's own way imports its compiler, which takes seconds, and leaves cycles of garbage.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        function: Callable[..., Tensor],
+        centres: Tensor,
+        contexts: Tensor,
+        walks: Tensor,
+        noise: Tensor,
+    ) -> Tensor:
+        ctx.function = function
+        ctx.save_for_backward(centres, contexts, walks, noise)
+        return function(centres, contexts, walks, noise)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        centres, contexts, walks, noise = ctx.saved_tensors
+        weights = [one.detach().requires_grad_() for one in (centres, contexts)]
+        with torch.enable_grad():
+            total = ctx.function(*weights, walks, noise)
+        return None, *torch.autograd.grad(total, weights, gradient), None, None
