@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize, pad
 
-from spgcl.encoders import Encoder
+from spgcl.encoders import BatchNorm, Encoder
 from spgcl.graph import Graph
 from spgcl.largest import largest
 from spgcl.methods.bgrl import cosine_schedule, move_average
@@ -156,6 +156,7 @@ class AFGRL(Method):
         layers: Convolutions in the encoder.
         hidden: Width of the encoder and of the embedding.
         predictor_width: Hidden width of the predictor.
+        batch_norm: After every convolution: none, without learnable scale and shift, or with them.
         normalise_features: Divide feature rows by their L1 norm.
         neighbours: Nearest nodes in embedding space, the node itself counted (k).
         clusters: Clusters of a k-means clustering (K); no more than there are nodes.
@@ -176,6 +177,7 @@ class AFGRL(Method):
         layers: int = 2,
         hidden: int = 1024,
         predictor_width: int = 2048,
+        batch_norm: BatchNorm = "affine",
         normalise_features: bool = False,
         neighbours: int = 4,
         clusters: int = 100,
@@ -194,7 +196,7 @@ class AFGRL(Method):
             hidden=hidden,
             activation="prelu",
             dropout=0.0,
-            batch_norm="affine",
+            batch_norm=batch_norm,
         )
         self.target = copy.deepcopy(self.online).requires_grad_(False)
         self.predictor = nn.Sequential(
