@@ -11,6 +11,9 @@ from spgcl import kernels
 from spgcl.sampling import sampled_rows
 from spgcl.tensors import SparseMatrix, distinct
 
+# Numbers of a block of rows that stays in a processor's cache.
+_CACHED_NUMBERS = 2**20
+
 
 @dataclass(frozen=True, eq=False)
 class Pool:
@@ -203,30 +206,40 @@ def pair_products(left: Tensor, right: Tensor, first: Tensor, second: Tensor | N
 
 
 class _PairProducts(torch.autograd.Function):
-    """What is kept from one pass to the other does not grow with pairs times width.
-
-    Not by brackets: their gradient adds repeated rows up in an order that threads decide.
-    """
+    """What is kept from one pass to the other does not grow with pairs times width."""
 
     @staticmethod
     def forward(ctx: Any, left: Tensor, right: Tensor, first: Tensor, second: Tensor | None) -> Tensor:
+        second = torch.arange(len(right), device=right.device) if second is None else second
         ctx.save_for_backward(left, right, first, second)
-        return left.index_select(0, first).mul_(_picked(right, second)).sum(dim=1)
+        size = max(1, _CACHED_NUMBERS // left.shape[1]) if left.device.type == "cpu" else len(first)
+        blocks = zip(torch.split(first, size), torch.split(second, size), strict=True)
+        products = [left.index_select(0, one).mul_(right.index_select(0, two)).sum(1) for one, two in blocks]
+        return torch.cat(products)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:
         left, right, first, second = ctx.saved_tensors
-        slopes = gradient[:, None]
-        to_left = torch.zeros_like(left).index_add_(0, first, slopes * _picked(right, second))
-        to_right = left.index_select(0, first).mul_(slopes)
-        if second is not None:
-            to_right = torch.zeros_like(right).index_add_(0, second, to_right)
-        return to_left, to_right, None, None
+        return (
+            _sums(left, first, second, gradient, right),
+            _sums(right, second, first, gradient, left),
+            None,
+            None,
+        )
 
 
-def _picked(rows: Tensor, places: Tensor | None) -> Tensor:
-    return rows if places is None else rows.index_select(0, places)
+def _sums(like: Tensor, rows: Tensor, columns: Tensor, weights: Tensor, vectors: Tensor) -> Tensor:
+    """For every pair a row of `vectors`, weighted, added to a row of zeros shaped as `like`.
+
+    In an order that threads do not decide, as the gradient of brackets would let them.
+    """
+    if like.device.type != "cpu":
+        return torch.zeros_like(like).index_add_(0, rows, weights[:, None] * vectors.index_select(0, columns))
+    order = torch.argsort(rows, stable=True)
+    pointers = torch.zeros(len(like) + 1, dtype=torch.int64)
+    torch.cumsum(torch.bincount(rows, minlength=len(like)), 0, out=pointers[1:])
+    return SparseMatrix(pointers, columns[order], weights[order], len(vectors)) @ vectors
 
 
 def cover_ratio(covered: Tensor) -> float:
