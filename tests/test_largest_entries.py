@@ -29,6 +29,11 @@ def test_all_wanted_in_one_group_or_among_the_columns_left_over():
     assert columns.tolist() == [[first + 1, first + 3, first + 2], [last - 3, last - 1, last - 2]]
 
 
+def test_rows_need_not_lie_together_in_memory():
+    values = torch.randn(30 * GROUP, 9, generator=torch.Generator().manual_seed(0)).T
+    assert torch.equal(largest(values, 3)[1], values.topk(3, dim=1).indices)
+
+
 def test_equal_entries_give_distinct_columns():
     found, columns = largest(torch.ones(3, 40 * GROUP + 7), 5)
     assert (found == 1).all()

@@ -18,7 +18,7 @@ def largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     if groups < 2 * count:
         found = values.topk(count, dim=1)
         return found.values, found.indices
-    grouped = values[:, : groups * GROUP].view(-1, groups, GROUP)
+    grouped = values[:, : groups * GROUP].reshape(-1, groups, GROUP)
     chosen = grouped.amax(dim=2).topk(count, dim=1).indices
     columns = (chosen[:, :, None] * GROUP + torch.arange(GROUP, device=values.device)).flatten(1)
     left_over = torch.arange(groups * GROUP, width, device=values.device).expand(len(values), -1)
