@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from conftest import make_task
+from made_tasks import make_task
 from sklearn.cluster import KMeans
 from sklearn.metrics import (
     adjusted_rand_score,

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from conftest import make_splits, make_task
+from made_tasks import make_splits, make_task
 from sklearn.metrics import roc_auc_score
 
 from spgcl.errors import InputError
