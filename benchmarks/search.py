@@ -36,7 +36,7 @@ from spgcl.methods import find
 sys.path.insert(0, str(Path(__file__).parent))
 from fitted import embeddings_of
 from record import append, machine
-from spaces import ROUNDS, SPACES, drawn, spgcl_settings
+from spaces import FOR_ALL_METHODS, ROUNDS, SPACES, drawn, spgcl_settings
 
 RESULTS = Path(__file__).parents[1] / "results" / "search.jsonl"
 Trial = tuple[str, str, int]
@@ -76,13 +76,13 @@ def main() -> None:
         "--round",
         default="draws",
         choices=list(ROUNDS),
-        help="all but draws, defaults, lengths: SP-GCL only",
+        help=f"all but {', '.join(FOR_ALL_METHODS)}: SP-GCL only",
     )
     parser.add_argument("--trials", type=int, nargs="+", help="only these of the round")
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     methods = arguments.method or ["spgcl"]
-    if arguments.round not in ("draws", "defaults", "lengths") and methods != ["spgcl"]:
+    if arguments.round not in FOR_ALL_METHODS and methods != ["spgcl"]:
         parser.error(f"the round {arguments.round} is for spgcl alone")
     chosen = ROUNDS[arguments.round]
     trials = arguments.trials or range(chosen.first, chosen.first + chosen.trials)

@@ -374,6 +374,10 @@ ROUNDS: dict[str, Round] = {
 }
 
 
+# Rounds that `drawn` has settings of for every method; the others are SP-GCL's.
+FOR_ALL_METHODS = ("draws", "defaults", "lengths")
+
+
 def round_of(trial: int) -> str:
     """The round a trial belongs to."""
     return max((name for name in ROUNDS if ROUNDS[name].first <= trial), key=lambda name: ROUNDS[name].first)

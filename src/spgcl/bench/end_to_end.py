@@ -20,7 +20,6 @@ MODULES = (
     "spgcl.evaluation.linear_probe",
     "spgcl.evaluation.health",
     "spgcl.io.tables",
-    "pyarrow.parquet",
 )
 
 

@@ -77,13 +77,11 @@ def k_means(vectors: Tensor, centres: Tensor, iterations: int, block_bytes: int 
     Returns:
         Cluster of every node, shape (clusterings, nodes).
     """
+    means = marked_means if vectors.is_cuda else sorted_means
     rows = _extended(vectors)
     for _ in range(iterations):
         clusters = _nearest_centres(vectors, centres, block_bytes)
-        if vectors.is_cuda:
-            centres = marked_means(rows, pad(clusters, (0, len(rows) - len(vectors)), value=-1), centres)
-        else:
-            centres = sorted_means(vectors, clusters, centres)
+        centres = means(rows, pad(clusters, (0, len(rows) - len(vectors)), value=-1), centres)
     return _nearest_centres(vectors, centres, block_bytes)
 
 
