@@ -60,10 +60,12 @@ class Level:
     def read(self, adjacency: SparseMatrix) -> "Level":
         """What a propagation to this level reads, as rows among those of all nodes."""
         if kernels.serve(self.nodes):
-            mask = kernels.mark(adjacency.pieces, adjacency.columns, self.places, adjacency.num_columns)
-        else:
-            present = (self.places >= 0).to(adjacency.values.dtype)[:, None]
-            mask = (adjacency.transposed @ present).reshape(-1).sign().to(torch.uint8)
+            nodes, mask, size = kernels.mark(
+                adjacency.pieces, adjacency.columns, self.places, adjacency.num_columns
+            )
+            return Level(nodes, nodes, mask, size)
+        present = (self.places >= 0).to(adjacency.values.dtype)[:, None]
+        mask = (adjacency.transposed @ present).reshape(-1).sign().to(torch.uint8)
         numbers = torch.arange(adjacency.num_columns, dtype=torch.int32, device=self.nodes.device)
         nodes = torch.where(mask.bool(), numbers, -1)
         return Level(nodes, nodes, mask, mask.sum())

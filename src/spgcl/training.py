@@ -138,7 +138,8 @@ def draws(seed: int, device: torch.device) -> torch.Generator:
 
 
 def _require_finite(recorded: Tensor, done: int, learning_rate: float) -> None:
-    bad = (~recorded[:done].isfinite()).nonzero()
+    # On the host, which has to wait anyway: an accelerator would first have to load kernels for it.
+    bad = (~recorded[:done].cpu().isfinite()).nonzero()
     if len(bad):
         step = int(bad[0])
         raise InputError(

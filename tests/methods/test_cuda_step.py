@@ -65,7 +65,9 @@ def test_propagation_equals_plain(width: int, whole: bool, monkeypatch: pytest.M
         out = propagated(graph.adjacency, dense, level, inputs)
         (out * torch.linspace(-1, 1, out.numel(), device="cuda").view_as(out)).sum().backward()
         assert dense.grad is not None
-        results.append((out.detach(), dense.grad * inputs.mask[:, None], level.read(graph.adjacency).mask))
+        read = level.read(graph.adjacency)
+        assert torch.equal(read.places, read.nodes)
+        results.append((out.detach(), dense.grad * inputs.mask[:, None], read.nodes, read.mask, read.size))
     for one, other in zip(*results, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 

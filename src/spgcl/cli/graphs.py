@@ -1,7 +1,8 @@
 """From GRAPH and the graph options to a graph, and labels and splits where there are any."""
 
+import gc
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +86,7 @@ def is_dataset(graph: str) -> bool:
 
 def resolve_graph(graph: str, options: GraphOptions) -> Loaded:
     """The graph of a data set's name or of a path; a file is not searched for labels."""
+    _keep_imports()
     if is_dataset(graph):
         return _from_dataset(graph, options)
     from spgcl.io import read_graph
@@ -103,6 +105,12 @@ def resolve_graph(graph: str, options: GraphOptions) -> Loaded:
     )
     name = path.name.split(".")[0] or path.name
     return Loaded(name, read, None, None, "accuracy", (), path)
+
+
+@cache
+def _keep_imports() -> None:
+    """Spare what is here by now, mostly PyTorch, from every search for garbage: one takes 0.1 s with it."""
+    gc.freeze()
 
 
 def resolve_recorded(graph: dict[str, Any], labels: Path | None = None) -> Loaded:

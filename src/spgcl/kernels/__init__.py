@@ -20,10 +20,12 @@ NAMES = (
     "wide_rows",
     "narrow_pieces",
     "wide_pieces",
+    "largest",
     "halve",
     "halved_pieces",
     "join",
     "mark",
+    "number",
     "spread",
     "count_bits",
     "place",
@@ -38,8 +40,8 @@ NAMES = (
     "unit_gradient",
     "contrast",
 )
-# As in the source: columns a block, rows of threads in it.
-NARROW, WIDE, LANES, ROWS_SETTLED = 128, 512, 8, 32
+# As in the source: columns a block, rows of threads in it, blocks that look for the largest number.
+NARROW, WIDE, LANES, ROWS_SETTLED, TOPS = 128, 512, 8, 32, 256
 # Entries of a sparse row that one block adds up.
 PIECE = 256
 # Halving what a sparse product reads pays where it reads this many floats, and every row so many times.
@@ -166,10 +168,11 @@ def all_rows(
 
 def halved(dense: Tensor) -> tuple[Tensor, Tensor]:
     """A matrix in half the space, and the largest entry by which it was scaled."""
-    largest = torch.linalg.vector_norm(dense, torch.inf)
+    tops, largest = torch.empty(TOPS, device=dense.device), torch.empty(1, device=dense.device)
     out = torch.empty(dense.shape, dtype=torch.float16, device=dense.device)
     quarters = dense.numel() // 4
-    _launch("halve", (-(-quarters // 256), 1), (256, 1), dense, largest, out, quarters)
+    _launch("largest", (TOPS, 1), (TOPS, 1), dense, tops, quarters)
+    _launch("halve", (-(-quarters // TOPS), 1), (TOPS, 1), dense, tops, largest, out, quarters)
     return out, largest
 
 
@@ -198,13 +201,21 @@ def cut(rows: Tensor) -> tuple[Tensor, Tensor, int]:
     return pieces.int().to(device).contiguous(), joins.int().to(device).contiguous(), int(cut_up.sum())
 
 
-def mark(pieces: tuple[Tensor, Tensor, int], columns: Tensor, places: Tensor, num_columns: int) -> Tensor:
-    """Which columns occur in the rows whose place is not -1, as a mask of bytes."""
+def mark(
+    pieces: tuple[Tensor, Tensor, int], columns: Tensor, places: Tensor, num_columns: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Which columns occur in the rows whose place is not -1.
+
+    Gives their numbers, -1 for those that do not occur; a mask of bytes; and how many they are.
+    """
     parts, _, _ = pieces
-    needed = torch.zeros(num_columns, dtype=torch.uint8, device=columns.device)
-    grid = (-(-len(parts) // LANES), 1)
-    _launch("mark", grid, (32, LANES), parts, columns, places, needed, len(parts))
-    return needed
+    # The eight bytes in front count them: one fill clears both.
+    cleared = torch.zeros(8 + num_columns, dtype=torch.uint8, device=columns.device)
+    size, mask = cleared[:8].view(torch.int64)[0], cleared[8:]
+    nodes = torch.empty(num_columns, dtype=torch.int32, device=columns.device)
+    _launch("mark", (-(-len(parts) // LANES), 1), (32, LANES), parts, columns, places, mask, len(parts))
+    _launch("number", (-(-num_columns // 256), 1), (256, 1), mask, nodes, size, num_columns)
+    return nodes, mask, size
 
 
 def spread(
@@ -244,8 +255,10 @@ def spread(
 @cache
 def _numbered_bits(count: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """The word of every seed, and its bit in that word."""
-    numbers = torch.arange(count, device=device)
-    return numbers // 32, torch.bitwise_left_shift(torch.ones_like(numbers), numbers % 32).to(torch.int32)
+    # Not on the device: to load its kernels for this would take longer than anything before the first step.
+    numbers = torch.arange(count)
+    bits = torch.bitwise_left_shift(torch.ones_like(numbers), numbers % 32).to(torch.int32)
+    return (numbers // 32).to(device), bits.to(device)
 
 
 def place(present: Tensor, length: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -10,6 +10,7 @@
 #define LANES 8
 #define ROWS_SETTLED 32
 #define LARGEST 1024.f
+#define TOPS 256
 #define BELOW_ALL __int_as_float(0xff800000)
 
 // What a block asks for when it is launched.
@@ -136,11 +137,37 @@ __device__ __forceinline__ unsigned packed(float low, float high) {
   return pair;
 }
 
-// Numbers in half the space, rounded to eleven significant bits after the largest is brought to LARGEST.
-extern "C" __global__ void halve(const float4* dense, const float* largest, uint2* out, int quarters) {
-  int at = blockIdx.x * blockDim.x + threadIdx.x;
+// The largest of what the threads of a block have, for blocks of TOPS threads.
+__device__ __forceinline__ float largest_of_block(float own) {
+  __shared__ float tops[TOPS / 32];
+  for (int step = 16; step > 0; step >>= 1) own = fmaxf(own, __shfl_xor_sync(0xffffffffu, own, step));
+  if (threadIdx.x % 32 == 0) tops[threadIdx.x / 32] = own;
+  __syncthreads();
+  float top = tops[0];
+  for (int warp = 1; warp < TOPS / 32; warp++) top = fmaxf(top, tops[warp]);
+  return top;
+}
+
+// The largest magnitude among the numbers that a block looks at, for TOPS blocks.
+extern "C" __global__ void largest(const float4* dense, float* tops, int quarters) {
+  float top = 0.f;
+  for (int at = blockIdx.x * TOPS + threadIdx.x; at < quarters; at += TOPS * TOPS) {
+    float4 read = dense[at];
+    top = fmaxf(top, fmaxf(fmaxf(fabsf(read.x), fabsf(read.y)), fmaxf(fabsf(read.z), fabsf(read.w))));
+  }
+  top = largest_of_block(top);
+  if (threadIdx.x == 0) tops[blockIdx.x] = top;
+}
+
+// Numbers in half the space, rounded to eleven significant bits after the largest is brought to LARGEST. `tops`
+// is what the blocks of `largest` found.
+extern "C" __global__ void halve(const float4* dense, const float* tops, float* largest, uint2* out,
+                                 int quarters) {
+  float top = largest_of_block(tops[threadIdx.x]);
+  int at = blockIdx.x * TOPS + threadIdx.x;
+  if (at == 0) largest[0] = top;
   if (at >= quarters) return;
-  float scale = largest[0] == 0.f ? 0.f : LARGEST / largest[0];
+  float scale = top == 0.f ? 0.f : LARGEST / top;
   float4 read = dense[at];
   out[at] = make_uint2(packed(read.x * scale, read.y * scale), packed(read.z * scale, read.w * scale));
 }
@@ -239,6 +266,15 @@ extern "C" __global__ void mark(const int* pieces, const int* columns, const int
   const int* piece = pieces + 4 * number;
   if (places[piece[0]] < 0) return;
   for (int entry = piece[1] + threadIdx.x; entry < piece[2]; entry += 32) needed[columns[entry]] = 1;
+}
+
+// The numbers of marked nodes, -1 for others, and how many are marked; `size` is zero before.
+extern "C" __global__ void number(const unsigned char* mask, int* nodes, unsigned long long* size, int count) {
+  int at = blockIdx.x * blockDim.x + threadIdx.x;
+  bool marked = at < count && mask[at];
+  if (at < count) nodes[at] = marked ? at : -1;
+  int found = __syncthreads_count(marked);
+  if (threadIdx.x == 0 && found) atomicAdd(size, (unsigned long long)found);
 }
 
 // One hop for many seeds at once, a bit a seed: after[row] gathers before[column] over the entries of a row, a
