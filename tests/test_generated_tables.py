@@ -194,19 +194,29 @@ def test_a_graph_without_a_score_for_a_preset_has_a_dash(tables):
 
 def test_the_search_is_won_by_the_best_mean_of_the_final_round(tables):
     searches = tables.search_tables
-    # Trial 9 has the best single score, but only trials with all seeds compete; a failed one counts as 0.
-    records = [
-        *trial("cora", 0, [70.0, 70.0, 70.0]),
-        *trial("cora", 5, [74.0, 72.0, 73.0]),
-        *trial("cora", 7, [90.0, None, 90.0]),
-        *trial("cora", 9, [99.0]),
-    ]
+    finals = {5: [74.0, 72.0, 73.0], 7: [90.0, None, 90.0], 9: [99.0, 10.0, 11.0]}
+    # Trial 8 was trained with all seeds, but is not among the three with the best first score.
+    scores = {number: finals.get(number, [60.0]) for number in range(25)} | {8: [70.0, 99.0, 99.0]}
+    records = [record for number, given in scores.items() for record in trial("cora", number, given)]
 
     assert searches.winner(searches.validations(records)["cora"]) == 5
-    assert "| cora | drawn | 70.00 (3) | 73.00 (3) | 4 | 10 |" in searches.found_table(
+    assert "| cora | drawn | 60.00 (1) | 73.00 (3) | 25 | 33 |" in searches.found_table(
         records, tables.table, ""
     )
-    assert searches.winner({9: [99.0]}) is None
+
+
+@pytest.mark.parametrize(
+    ("trials", "best"),
+    [
+        ({number: [50.0 + number] * 3 for number in range(25)}, 24),
+        ({number: [50.0 + number] * 3 for number in range(24)}, None),
+        ({number: [50.0 + number] * (3 if number < 24 else 2) for number in range(25)}, None),
+        ({number: [50.0] * 3 for number in range(25)} | {300: [51.0] * 3, 301: [99.0]}, 300),
+    ],
+    ids=["done", "a draw missing", "a seed missing", "a further round"],
+)
+def test_a_search_is_won_when_it_is_done(tables, trials, best):
+    assert tables.search_tables.winner(trials) == best
 
 
 def test_the_validated_preset_holds_the_winners_of_the_committed_search(tables):

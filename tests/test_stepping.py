@@ -1,5 +1,6 @@
 """Precision and determinism: what may be asked for, that it is undone, and that a run remembers it."""
 
+import gc
 import json
 from pathlib import Path
 
@@ -32,6 +33,19 @@ def test_what_was_set_is_undone() -> None:
         assert torch.are_deterministic_algorithms_enabled()
     assert torch.get_float32_matmul_precision() == before
     assert not torch.are_deterministic_algorithms_enabled()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
+def test_trainings_one_after_another_leave_no_memory_behind() -> None:
+    graph = spgcl.load("csbm-homophilic")
+    left = []
+    for hidden in (64, 256, 512, 1024, 64, 64):
+        vectors = spgcl.Embedder(steps=6, hidden=hidden, device="cuda").fit_transform(graph)
+        spgcl.probe(vectors, graph.labels, graph.splits, epochs=60, device="cuda")
+        gc.collect()
+        torch.cuda.empty_cache()
+        left.append(torch.cuda.memory_reserved())
+    assert left[-1] <= left[1]
 
 
 def test_the_cpu_has_no_choice_and_gives_the_same() -> None:

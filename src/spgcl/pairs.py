@@ -1,5 +1,6 @@
 """Which nodes attract and which repel: seeds, their T-hop pool, the most similar nodes in it, negatives."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +12,8 @@ from spgcl import kernels
 from spgcl.sampling import sampled_rows
 from spgcl.tensors import SparseMatrix, distinct
 
-# Numbers of a block of rows that stays in a processor's cache.
-_CACHED_NUMBERS = 2**20
+# Numbers of a block of rows: what stays in a processor's cache, what is little in an accelerator's memory.
+_CACHED_NUMBERS = {"cpu": 2**20, "cuda": 2**24}
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,8 +213,7 @@ class _PairProducts(torch.autograd.Function):
     def forward(ctx: Any, left: Tensor, right: Tensor, first: Tensor, second: Tensor | None) -> Tensor:
         second = torch.arange(len(right), device=right.device) if second is None else second
         ctx.save_for_backward(left, right, first, second)
-        size = max(1, _CACHED_NUMBERS // left.shape[1]) if left.device.type == "cpu" else len(first)
-        blocks = zip(torch.split(first, size), torch.split(second, size), strict=True)
+        blocks = _blocks(left, first, second)
         products = [left.index_select(0, one).mul_(right.index_select(0, two)).sum(1) for one, two in blocks]
         return torch.cat(products)
 
@@ -229,13 +229,23 @@ class _PairProducts(torch.autograd.Function):
         )
 
 
+def _blocks(vectors: Tensor, *parts: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    """What is given a pair, for as many pairs at a time as rows of the vectors fit into a cache."""
+    numbers = _CACHED_NUMBERS.get(vectors.device.type, _CACHED_NUMBERS["cuda"])
+    size = max(1, numbers // vectors.shape[1])
+    return zip(*(torch.split(part, size) for part in parts), strict=True)
+
+
 def _sums(like: Tensor, rows: Tensor, columns: Tensor, weights: Tensor, vectors: Tensor) -> Tensor:
     """For every pair a row of `vectors`, weighted, added to a row of zeros shaped as `like`.
 
     In an order that threads do not decide, as the gradient of brackets would let them.
     """
     if like.device.type != "cpu":
-        return torch.zeros_like(like).index_add_(0, rows, weights[:, None] * vectors.index_select(0, columns))
+        sums = torch.zeros_like(like)
+        for row, column, weight in _blocks(like, rows, columns, weights):
+            sums.index_add_(0, row, vectors.index_select(0, column).mul_(weight[:, None]))
+        return sums
     order = torch.argsort(rows, stable=True)
     pointers = torch.zeros(len(like) + 1, dtype=torch.int64)
     torch.cumsum(torch.bincount(rows, minlength=len(like)), 0, out=pointers[1:])

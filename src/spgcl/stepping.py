@@ -11,6 +11,7 @@ from torch import Tensor
 from spgcl.errors import unknown
 from spgcl.methods.method import Method, Prepared
 from spgcl.optimiser import Adam
+from spgcl.recording import aside, recording
 
 Precision = Literal["auto", "float32", "tf32"]
 
@@ -45,13 +46,8 @@ class Step:
             return self._compute(number)
         if self._computed < WARM_UP:
             self._computed += 1
-            # What ran on the stream of everybody cannot be recorded afterwards.
-            aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-            aside.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(aside):
-                loss = self._compute(number)
-            torch.cuda.current_stream().wait_stream(aside)
-            return loss
+            with aside():
+                return self._compute(number)
         if self._recording is None:
             self._recording = self._record(number)
         graph, loss = self._recording
@@ -71,7 +67,7 @@ class Step:
         graph = torch.cuda.CUDAGraph()
         graph.register_generator_state(self._generator)
         self._optimiser.drop_gradients()
-        with torch.cuda.graph(graph):
+        with recording(graph):
             loss = self._compute(number)
         assert loss is not None
         return graph, loss

@@ -15,6 +15,7 @@ from spgcl.evaluation.metrics import MEASURES
 from spgcl.evaluation.scores import Scores, SplitScore
 from spgcl.evaluation.stacking import BLOCK_ROWS, FREE_COLUMNS, Stack, logits_of, nodes_of, stacks
 from spgcl.optimiser import Adam
+from spgcl.recording import aside, recording
 
 if TYPE_CHECKING:
     from spgcl.datasets.dataset import Splits
@@ -241,17 +242,13 @@ class Training:
             self._compute(epochs)
         elif not self._warm:
             self._warm = True
-            # What ran on the stream of everybody cannot be recorded afterwards.
-            aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-            aside.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(aside):
+            with aside():
                 self._compute(epochs)
-            torch.cuda.current_stream().wait_stream(aside)
         else:
             if self._recording is None:
                 self._recording = torch.cuda.CUDAGraph()
                 self._optimiser.drop_gradients()
-                with torch.cuda.graph(self._recording):
+                with recording(self._recording):
                     self._compute(epochs)
             self._recording.replay()
         return self._rounds[:, :epochs]
