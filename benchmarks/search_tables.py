@@ -42,15 +42,24 @@ def validations(records: Iterable[Record], method: str = "spgcl") -> dict[str, d
         if record["method"] == method:
             found[record["dataset"]][record["trial"]][record["seed"]] = record["validation"] or 0.0
     return {
-        name: {trial: list(by_seed.values()) for trial, by_seed in trials.items()}
+        name: {trial: [by_seed[seed] for seed in sorted(by_seed)] for trial, by_seed in trials.items()}
         for name, trials in found.items()
     }
 
 
 def winner(trials: dict[int, list[float]]) -> int | None:
-    """The trial with the best mean among those that were trained with every seed of the final round."""
-    finals = {trial: scores for trial, scores in trials.items() if len(scores) >= LEAST_SEEDS}
-    return max(finals, key=lambda trial: fmean(finals[trial])) if finals else None
+    """The trial with the best mean among the finalists; None while a draw or a seed of a finalist is missing.
+
+    Finalists of the draws are those with the best first score, and no others, whatever else was trained.
+    Those of further rounds are all that were trained with every seed.
+    """
+    draws = spaces.ROUNDS["draws"]
+    drawn = sorted(trial for trial in trials if trial < draws.trials)
+    finalists = sorted(drawn, key=lambda trial: -trials[trial][0])[: draws.finalists]
+    if len(drawn) < draws.trials or any(len(trials[trial]) < LEAST_SEEDS for trial in finalists):
+        return None
+    later = (trial for trial in trials if trial >= draws.trials and len(trials[trial]) >= LEAST_SEEDS)
+    return max([*finalists, *later], key=lambda trial: fmean(trials[trial]))
 
 
 COLUMNS = ["graph", "best setting", "published, validation", "best, validation", "settings", "trainings"]
