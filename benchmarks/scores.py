@@ -9,6 +9,7 @@ python benchmarks/scores.py --method grace --method dgi --preset own cora chamel
 
 import argparse
 import gc
+import json
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -26,8 +27,11 @@ from spgcl.methods.presets import known_graphs
 sys.path.insert(0, str(Path(__file__).parent))
 from fitted import embeddings_of
 from record import append, machine
+from score_tables import DRAWN
+from search_tables import best_draw
 
 RESULTS = Path(__file__).parents[1] / "results" / "scores.jsonl"
+SEARCH = RESULTS.with_name("search.jsonl")
 
 
 def score(
@@ -36,7 +40,7 @@ def score(
     """Train once and score."""
     device = choose_device(device_name)
     dataset = spgcl.load(name)
-    settings = resolved_settings(method_name, preset, name, given)
+    settings = settings_of(method_name, preset, name, given)
     gc.collect()
     taken = forget_peak(device)
     started = time.perf_counter()
@@ -66,6 +70,22 @@ def score(
     }
 
 
+def settings_of(method: str, preset: str | None, name: str, given: dict[str, str]) -> dict[str, Any]:
+    """All settings of a training; of the best draw, they are what the search drew."""
+    if preset != DRAWN:
+        return resolved_settings(method, preset, name, given)
+    records = [json.loads(line) for line in SEARCH.read_text(encoding="utf-8").splitlines()]
+    best = best_draw(records, method, name)
+    if best is None:
+        raise ValueError(f"the search of {method} on {name} is not done")
+    chosen = next(
+        record["settings"]
+        for record in records
+        if (record["method"], record["dataset"], record["trial"]) == (method, name, best)
+    )
+    return resolved_settings(method, None, name, {**chosen, **given})
+
+
 def summed(result: Scores) -> dict[str, Any]:
     """What a line keeps of an evaluation."""
     validation = sum(record.validation for record in result.splits) / len(result.splits)
@@ -86,7 +106,8 @@ def main() -> None:
     parser.add_argument(
         "--preset",
         action="append",
-        help="repeat for several; 'defaults' for none, 'own' for published where the graph has it, else none",
+        help="repeat for several; 'defaults' for none, 'own' for published where the graph has it, else none"
+        ", 'drawn' for the best that the search drew for every method",
     )
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--set", action="append", default=[])

@@ -62,6 +62,14 @@ def winner(trials: dict[int, list[float]]) -> int | None:
     return max([*finalists, *later], key=lambda trial: fmean(trials[trial]))
 
 
+def best_draw(records: Iterable[Record], method: str, name: str) -> int | None:
+    """The winner among the settings that every method has as many of."""
+    trials = validations(records, method).get(name, {})
+    return winner(
+        {trial: trials[trial] for trial in trials if spaces.round_of(trial) in spaces.FOR_ALL_METHODS}
+    )
+
+
 COLUMNS = ["graph", "best setting", "published, validation", "best, validation", "settings", "trainings"]
 
 

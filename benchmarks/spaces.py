@@ -376,6 +376,8 @@ ROUNDS: dict[str, Round] = {
 
 # Rounds that `drawn` has settings of for every method; the others are SP-GCL's.
 FOR_ALL_METHODS = ("draws", "defaults", "lengths")
+# Graphs whose winner SP-GCL owes to a budget that no other method had.
+LARGER_BUDGET = frozenset(graph for graphs in BEFORE.values() for graph in graphs)
 
 
 def round_of(trial: int) -> str:
