@@ -40,6 +40,23 @@ def test_products_match_the_dense_ones(seed):
     torch.testing.assert_close(matrix @ strided, naive_product(dense, strided))
 
 
+def test_entries_come_in_any_order_and_add_up_where_they_repeat():
+    generator = torch.Generator().manual_seed(0)
+    # Rows 0 and 6 stay empty.
+    rows = torch.randint(1, 6, (40,), generator=generator)
+    columns = torch.randint(5, (40,), generator=generator)
+    values = torch.randn(40, dtype=torch.float64, generator=generator)
+    dense = torch.zeros(7, 5, dtype=torch.float64)
+    for row, column, value in zip(rows, columns, values, strict=True):
+        dense[row, column] += value
+
+    matrix = SparseMatrix.from_entries(rows, columns, values, (7, 5))
+
+    assert (matrix.num_rows, matrix.num_columns) == (7, 5)
+    assert matrix.counts.tolist() == torch.bincount(rows, minlength=7).tolist()
+    torch.testing.assert_close(matrix @ torch.eye(5, dtype=torch.float64), dense)
+
+
 def test_the_transpose_is_the_transpose():
     matrix, dense = random_matrix()
     transposed = matrix.transposed

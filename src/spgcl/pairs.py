@@ -246,10 +246,7 @@ def _sums(like: Tensor, rows: Tensor, columns: Tensor, weights: Tensor, vectors:
         for row, column, weight in _blocks(like, rows, columns, weights):
             sums.index_add_(0, row, vectors.index_select(0, column).mul_(weight[:, None]))
         return sums
-    order = torch.argsort(rows, stable=True)
-    pointers = torch.zeros(len(like) + 1, dtype=torch.int64)
-    torch.cumsum(torch.bincount(rows, minlength=len(like)), 0, out=pointers[1:])
-    return SparseMatrix(pointers, columns[order], weights[order], len(vectors)) @ vectors
+    return SparseMatrix.from_entries(rows, columns, weights, (len(like), len(vectors))) @ vectors
 
 
 def cover_ratio(covered: Tensor) -> float:

@@ -54,6 +54,15 @@ class SparseMatrix:
             lasting=True,
         )
 
+    @classmethod
+    def from_entries(
+        cls, rows: Tensor, columns: Tensor, values: Tensor, shape: tuple[int, int]
+    ) -> "SparseMatrix":
+        """From entries in any order; those that repeat stand beside each other, and products add them up."""
+        owners, order = rows.sort(stable=True)
+        bounds = torch.arange(shape[0] + 1, dtype=owners.dtype, device=owners.device)
+        return cls(torch.searchsorted(owners, bounds), columns[order], values[order], shape[1])
+
     @property
     def num_rows(self) -> int:
         """Height of the matrix."""

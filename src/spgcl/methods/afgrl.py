@@ -127,13 +127,16 @@ def sorted_means(vectors: Tensor, clusters: Tensor, centres: Tensor) -> Tensor:
     """The same by a sort of the nodes, which is far less work."""
     num_clusterings, num_clusters, _ = centres.shape
     shifts = torch.arange(num_clusterings, device=clusters.device)[:, None] * num_clusters
-    owners, order = (clusters + shifts).flatten().sort(stable=True)
-    bounds = torch.arange(num_clusterings * num_clusters + 1, device=owners.device)
-    pointers = torch.searchsorted(owners, bounds)
-    counts = pointers.diff()
-    members = SparseMatrix(pointers, order % len(vectors), 1 / counts[owners].to(vectors.dtype), len(vectors))
-    means = (members @ vectors).view_as(centres)
-    return torch.where(counts.view(num_clusterings, num_clusters, 1) > 0, means, centres)
+    nodes = torch.arange(len(vectors), device=clusters.device).expand_as(clusters)
+    members = SparseMatrix.from_entries(
+        (clusters + shifts).flatten(),
+        nodes.flatten(),
+        vectors.new_ones(clusters.numel()),
+        (num_clusterings * num_clusters, len(vectors)),
+    )
+    counts = members.counts.view(num_clusterings, num_clusters, 1)
+    sums = (members @ vectors).view_as(centres)
+    return torch.where(counts > 0, sums / counts.clamp(min=1), centres)
 
 
 def _extended(vectors: Tensor) -> Tensor:
