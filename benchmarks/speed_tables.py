@@ -62,12 +62,38 @@ def given_of(record: Record) -> str:
     return ", ".join([*given, *([] if precision == "float32" else [precision])])
 
 
+def speed_summary(records: Sequence[Record], table: Table, nothing: str) -> str:
+    """Where the authors' code was timed: steps of theirs and of others, and whole runs of ours."""
+    steps, whole_runs = _fullest(records).get(AUTHORS_PROCESSOR, []), _whole_runs(records)
+    whole = {(run["dataset"], given_of(run)): run for run in whole_runs.get(AUTHORS_PROCESSOR, [])}
+    subjects = {(record["dataset"], given_of(record)): record["subjects"] for record in steps}
+    rows = []
+    for graph in AUTHORS_STEP:
+        every_row, pool = ((graph, given) for given in ("tf32", "batch_norm_rows=pool, tf32"))
+        timed = [subjects.get(every_row, {}).get(name) for name in ("grace", "bgrl", OURS)]
+        timed.append(subjects.get(pool, {}).get(OURS))
+        cells = ["-" if one is None else _milliseconds(one["seconds"]["step"]) for one in timed]
+        run = whole.get(pool)
+        cells.append(f"{run['end_to_end']['seconds']['total']:.1f}" if run else "-")
+        if any(cell != "-" for cell in cells):
+            rows.append([graph, _authors(graph), *cells])
+    columns = ["authors' code", "GRACE", "BGRL", "SP-GCL", "SP-GCL, pool", "fit and eval, s"]
+    return table(["graph", *columns], rows) if rows else nothing
+
+
+def _fullest(records: Sequence[Record]) -> dict[str, list[Record]]:
+    """A record with more subjects, or of more rounds, counts before a later one: it says more."""
+    return by_machine(sorted(records, key=lambda record: (len(record["subjects"]), record["rounds"])))
+
+
+def _whole_runs(records: Iterable[Record]) -> dict[str, list[Record]]:
+    return by_machine(record for record in records if "end_to_end" in record)
+
+
 def speed_section(records: Sequence[Record], table: Table, nothing: str) -> str:
     """For every machine: phases beside the reference, a step beside its floor, end to end."""
     parts = []
-    # A record with more subjects, or of more rounds, counts before a later one: it says more.
-    latest_of = by_machine(sorted(records, key=lambda record: (len(record["subjects"]), record["rounds"])))
-    whole_runs = by_machine(record for record in records if "end_to_end" in record)
+    latest_of, whole_runs = _fullest(records), _whole_runs(records)
     for machine in dict.fromkeys(map(machine_of, records)):
         latest = latest_of[machine]
         parts.append(f"### {machine}\n\n{_about(latest)}\n\n{phase_table(latest, table)}")

@@ -144,8 +144,12 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
     """Every document with generated parts, as it should be."""
     scores, searched = read_lines(results / "scores.jsonl"), read_lines(results / "search.jsonl")
     best = score_tables.best_of(scores, "paper")
+    speed = read_lines(results / "speed.jsonl")
     blocks = {
-        "README.md": {"results": score_tables.summary_table(scores, "spgcl")},
+        "README.md": {
+            "results": score_tables.summary_table(scores, "spgcl"),
+            "speed": speed_tables.speed_summary(speed, table, NO_RESULTS),
+        },
         "docs/methods/spgcl.md": {
             "results": score_tables.summary_table(scores, "spgcl"),
             "search": search_tables.found_table(searched, table, NO_RESULTS),

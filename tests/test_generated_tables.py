@@ -109,7 +109,7 @@ def test_without_results_the_documents_say_so(tmp_path, tables):
     made = tables.documents(ROOT, tmp_path)
 
     assert {path.relative_to(ROOT).as_posix() for path in made} == set(DOCUMENTS)
-    assert made[ROOT / "README.md"].count(tables.NO_RESULTS) == 1
+    assert made[ROOT / "README.md"].count(tables.NO_RESULTS) == 2
     assert made[ROOT / "docs/results.md"].count(tables.NO_RESULTS) == 6
 
 
@@ -205,6 +205,34 @@ def test_a_graph_without_a_score_for_a_preset_has_a_dash(tables):
 
     assert "| cora | 83.16 | 81.97 | 50.00 | - |" in summary
     assert "| actor | 28.94 | - | - | 40.00 |" in summary
+
+
+def timed(dataset, subjects, *, given=None, total=None, processor="NVIDIA H200"):
+    record = {
+        "dataset": dataset,
+        "device": "cuda",
+        "processor": processor,
+        "precision": "tf32",
+        "given": given or {},
+        "rounds": 5,
+        "subjects": {name: {"seconds": {"step": seconds}} for name, seconds in subjects.items()},
+    }
+    return record if total is None else {**record, "end_to_end": {"seconds": {"total": total}}}
+
+
+def test_the_summary_of_speed_stands_beside_the_authors_code(tables):
+    pool = {"batch_norm_rows": "pool"}
+    records = [
+        timed("cora", {"spgcl": 0.0008}, given=pool, total=9.0),
+        timed("cora", {"spgcl": 0.0007}, given=pool, total=2.04),
+        timed("cora", {"spgcl": 0.0011, "bgrl": 0.003, "grace": 0.004}),
+        # Later, but without the others; and on a device that the authors' code was not timed on.
+        timed("cora", {"spgcl": 0.0009}),
+        timed("actor", {"spgcl": 0.1}, processor="another"),
+    ]
+    lines = tables.speed_tables.speed_summary(records, tables.table, "nothing").splitlines()
+    assert lines[2:] == ["| cora | 11.8 | 4.00 | 3.00 | 1.10 | 0.70 | 2.0 |"]
+    assert tables.speed_tables.speed_summary([], tables.table, "nothing") == "nothing"
 
 
 def test_the_search_is_won_by_the_best_mean_of_the_final_round(tables):
