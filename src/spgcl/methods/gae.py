@@ -14,8 +14,9 @@ from spgcl.methods.method import Method, Prepared
 from spgcl.pairs import pair_products
 from spgcl.tensors import GraphTensors, SparseMatrix
 
-# Scores of one block of rows with all nodes are never larger than this.
-BLOCK_BYTES = 64 * 2**20
+# Nodes whose scores with as many others are looked at together: they stay in a processor's cache, or keep an
+# accelerator busy.
+BLOCK_NODES = {"cpu": 1024, "cuda": 4096}
 
 
 @dataclass(eq=False, kw_only=True)
@@ -65,18 +66,19 @@ def sampled_reconstruction(vectors: Tensor, keys: Tensor, ratio: int, generator:
     return (softplus(-_scores(vectors, keys)).mean() + errors.sum() / absent.sum().clamp(min=1)) / 2
 
 
-def full_reconstruction(vectors: Tensor, keys: Tensor, block_bytes: int = BLOCK_BYTES) -> Tensor:
-    """The re-weighted likelihood of A + I over all pairs of nodes, in blocks of rows.
+def full_reconstruction(vectors: Tensor, keys: Tensor, block_nodes: int | None = None) -> Tensor:
+    """The re-weighted likelihood of A + I over all pairs of nodes, in blocks.
 
     Half the mean cross-entropy over the entries of A + I and half that over all other pairs.
 
     Args:
         vectors: One row a node (Z).
         keys: The entries, from `entry_keys`.
-        block_bytes: Largest size of a block of scores.
+        block_nodes: Rows and columns of a block of scores; by the device when None.
     """
     scores = _scores(vectors, keys)
-    total: Tensor = _AllPairs.apply(vectors, block_bytes)  # type: ignore[no-untyped-call]
+    size = block_nodes or BLOCK_NODES.get(vectors.device.type, BLOCK_NODES["cuda"])
+    total: Tensor = _AllPairs.apply(vectors, size)  # type: ignore[no-untyped-call]
     num_absent = max(1, len(vectors) ** 2 - len(keys))
     return (softplus(-scores).mean() + (total - softplus(scores).sum()) / num_absent) / 2
 
@@ -86,17 +88,25 @@ def _scores(vectors: Tensor, keys: Tensor) -> Tensor:
 
 
 class _AllPairs(torch.autograd.Function):
-    """Sum of softplus(z_i z_j) over all pairs; its gradient is found in the same pass over the blocks."""
+    """Sum of softplus(z_i z_j) over all pairs; its gradient is found in the same pass over the blocks.
+
+    The scores are symmetric: a block beside the diagonal stands for the one across it, too.
+    """
 
     @staticmethod
-    def forward(ctx: Any, vectors: Tensor, block_bytes: int) -> Tensor:
-        rows = max(1, block_bytes // (vectors.element_size() * len(vectors)))
-        total, gradients = vectors.new_zeros(()), torch.empty_like(vectors)
-        for start in range(0, len(vectors), rows):
-            scores = vectors[start : start + rows] @ vectors.T
+    def forward(ctx: Any, vectors: Tensor, size: int) -> Tensor:
+        total, gradients = vectors.new_zeros(()), torch.zeros_like(vectors)
+        blocks = list(zip(torch.split(vectors, size), torch.split(gradients, size), strict=True))
+        for place, (own, own_gradients) in enumerate(blocks):
+            scores = own @ own.T
             total += softplus(scores).sum()
-            # The sum is symmetric: every vector occurs once as a row and once as a column.
-            gradients[start : start + rows] = 2 * scores.sigmoid_() @ vectors
+            own_gradients.addmm_(scores.sigmoid_(), own, alpha=2)
+            for other, other_gradients in blocks[place + 1 :]:
+                scores = own @ other.T
+                total += 2 * softplus(scores).sum()
+                scores.sigmoid_()
+                own_gradients.addmm_(scores, other, alpha=2)
+                other_gradients.addmm_(scores.T, own, alpha=2)
         ctx.save_for_backward(gradients)
         return total
 
