@@ -8,7 +8,6 @@ What the results file holds already is not trained again.
 """
 
 import argparse
-import json
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -25,7 +24,7 @@ from spgcl.methods import resolved_settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 from fitted import begun, finished
-from record import append, machine
+from record import append, machine, read_lines
 
 RESULTS = Path(__file__).parents[1] / "results" / "paired.jsonl"
 VARIANTS = ("plain", "fast", "pool")
@@ -65,10 +64,8 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
-    known = set()
-    if arguments.results.exists():
-        lines = map(json.loads, arguments.results.read_text(encoding="utf-8").splitlines())
-        known = {(line["dataset"], line["variant"], line["seed"]) for line in lines}
+    lines = read_lines(arguments.results)
+    known = {(line["dataset"], line["variant"], line["seed"]) for line in lines}
     jobs = [
         (name, variant, seed)
         for name, seed, variant in product(arguments.datasets, range(arguments.seeds), VARIANTS)

@@ -173,9 +173,8 @@ def side_by_side(records: Sequence[Record], protocol: str) -> str:
 
 def _had_more(record: Record) -> bool:
     """Whether a setting was found by a larger budget than the other methods had."""
-    return (record["method"], record["preset"]) == ("spgcl", "validated") and record[
-        "dataset"
-    ] in LARGER_BUDGET
+    found = (record["method"], record["preset"]) == ("spgcl", "validated")
+    return found and record["dataset"] in LARGER_BUDGET
 
 
 def _beside_paper(method: str, name: str, trainings: Sequence[Record] | None, protocol: str) -> str:

@@ -9,7 +9,6 @@ python benchmarks/scores.py --method grace --method dgi --preset own cora chamel
 
 import argparse
 import gc
-import json
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -26,7 +25,7 @@ from spgcl.methods.presets import known_graphs
 
 sys.path.insert(0, str(Path(__file__).parent))
 from fitted import embeddings_of
-from record import append, machine
+from record import append, machine, read_lines
 from score_tables import DRAWN
 from search_tables import best_draw
 
@@ -74,7 +73,7 @@ def settings_of(method: str, preset: str | None, name: str, given: dict[str, str
     """All settings of a training; of the best draw, they are what the search drew."""
     if preset != DRAWN:
         return resolved_settings(method, preset, name, given)
-    records = [json.loads(line) for line in SEARCH.read_text(encoding="utf-8").splitlines()]
+    records = read_lines(SEARCH)
     best = best_draw(records, method, name)
     if best is None:
         raise ValueError(f"the search of {method} on {name} is not done")

@@ -18,7 +18,6 @@ far better with NVIDIA's multi-process service (`nvidia-cuda-mps-control -d`).
 """
 
 import argparse
-import json
 import sys
 from collections import defaultdict
 from collections.abc import Iterable
@@ -35,7 +34,7 @@ from spgcl.methods import find
 
 sys.path.insert(0, str(Path(__file__).parent))
 from fitted import embeddings_of
-from record import append, machine
+from record import append, machine, read_lines
 from spaces import FOR_ALL_METHODS, ROUNDS, SPACES, drawn, spgcl_settings
 
 RESULTS = Path(__file__).parents[1] / "results" / "search.jsonl"
@@ -87,9 +86,8 @@ def main() -> None:
     chosen = ROUNDS[arguments.round]
     trials = arguments.trials or range(chosen.first, chosen.first + chosen.trials)
     scores: dict[Trial, dict[int, float]] = defaultdict(dict)
-    if arguments.results.exists():
-        for line in arguments.results.read_text(encoding="utf-8").splitlines():
-            keep(scores, json.loads(line))
+    for record in read_lines(arguments.results):
+        keep(scores, record)
     with ProcessPoolExecutor(arguments.workers, mp_context=get_context("spawn")) as pool:
 
         def run(jobs: Iterable[tuple[Trial, int]]) -> None:
@@ -108,7 +106,9 @@ def main() -> None:
             [(method, name, trial) for trial in trials] for method in methods for name in arguments.datasets
         ]
         run((trial, 0) for group in groups for trial in group)
-        finalists = [trial for group in groups for trial in best(scores, group, chosen.finalists)]
+        finalists = [
+            trial for group in groups for trial in chosen.best({trial: scores[trial][0] for trial in group})
+        ]
         run((trial, seed) for trial in finalists for seed in range(1, chosen.more_seeds + 1))
 
 
@@ -116,11 +116,6 @@ def settings_of(trial: Trial) -> dict[str, Any]:
     """Settings of a method's trial on a graph."""
     method, name, number = trial
     return spgcl_settings(name, number) if method == "spgcl" else drawn(method, name, number)
-
-
-def best(scores: dict[Trial, dict[int, float]], trials: list[Trial], count: int) -> list[Trial]:
-    """The finalists: trials with the best first score."""
-    return sorted(trials, key=lambda trial: -scores[trial][0])[:count]
 
 
 def keep(scores: dict[Trial, dict[int, float]], record: dict[str, Any]) -> None:

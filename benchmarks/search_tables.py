@@ -55,7 +55,7 @@ def winner(trials: dict[int, list[float]]) -> int | None:
     """
     draws = spaces.ROUNDS["draws"]
     drawn = sorted(trial for trial in trials if trial < draws.trials)
-    finalists = sorted(drawn, key=lambda trial: -trials[trial][0])[: draws.finalists]
+    finalists = draws.best({trial: trials[trial][0] for trial in drawn})
     if len(drawn) < draws.trials or any(len(trials[trial]) < LEAST_SEEDS for trial in finalists):
         return None
     later = (trial for trial in trials if trial >= draws.trials and len(trials[trial]) >= LEAST_SEEDS)
@@ -178,7 +178,8 @@ def space_text(records: Sequence[Record], table: Table) -> str:
     budget = (
         f"Every method and graph has the same budget: {draws.trials} settings, the published one and "
         f"{draws.trials - 1} draws, of which the {draws.finalists} best are trained with {draws.more_seeds} "
-        f"more seeds. Searched so far: {', '.join(searched) or 'none'}. For SP-GCL some graphs, those short "
+        f"more seeds. Searched so far: {', '.join(searched) or 'none'}; graphs on which a method is short of "
+        "the paper's figure come first. For SP-GCL some graphs, those short "
         "of the paper's figure on their test nodes, got "
         f"further trials and so a larger budget: {further}. Within a round the validation scores alone "
         "decide. The spaces of all methods and rounds are in "

@@ -1,14 +1,15 @@
 """What benchmarks/search.py draws settings from: spaces a method, and further rounds for SP-GCL."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from spgcl.methods import resolved_settings
 
 Settings = dict[str, Any]
 Space = dict[str, list[Any]]
+Trial = TypeVar("Trial")
 
 SPGCL: Space = {
     "hidden": [512, 1024, 1536],
@@ -314,6 +315,10 @@ class Round:
     finalists: int
     more_seeds: int
     settings: Callable[[str, int], Settings]
+
+    def best(self, first_scores: Mapping[Trial, float]) -> list[Trial]:
+        """The finalists: trials with the best first score."""
+        return sorted(first_scores, key=lambda trial: -first_scores[trial])[: self.finalists]
 
 
 def drawn(method: str, graph: str, trial: int) -> Settings:

@@ -7,7 +7,6 @@ python benchmarks/tables.py --check
 """
 
 import argparse
-import json
 import re
 import sys
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ import search_tables
 import spaces
 import speed_tables
 from markdown import NO_RESULTS, table
+from record import read_lines
 
 from spgcl.datasets.entries import entries
 from spgcl.methods import METHODS
@@ -27,13 +27,6 @@ from spgcl.methods import METHODS
 ROOT = Path(__file__).parents[1]
 PRESETS = "src/spgcl/methods/presets/validated.toml"
 Record = dict[str, Any]
-
-
-def read_lines(path: Path) -> list[Record]:
-    """The records of a results file; none when it is not there yet."""
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
 def dataset_table() -> str:
@@ -148,11 +141,11 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
     """Every document with generated parts, as it should be."""
     scores, searched = read_lines(results / "scores.jsonl"), read_lines(results / "search.jsonl")
     best = score_tables.best_of(scores, "paper")
-    speed = read_lines(results / "speed.jsonl")
+    measured = {name: read_lines(results / f"{name}.jsonl") for name in speed_tables.SECTIONS}
     blocks = {
         "README.md": {
             "results": score_tables.summary_table(scores, "spgcl"),
-            "speed": speed_tables.speed_summary(speed, table, NO_RESULTS),
+            "speed": speed_tables.speed_summary(measured["speed"], table, NO_RESULTS),
         },
         "docs/methods/spgcl.md": {
             "results": score_tables.summary_table(scores, "spgcl"),
@@ -165,7 +158,7 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
         },
         "docs/data.md": {"datasets": dataset_table(), "differences": difference_table()},
         "docs/speed.md": {
-            name: section(read_lines(results / f"{name}.jsonl"), table, NO_RESULTS)
+            name: section(measured[name], table, NO_RESULTS)
             for name, section in speed_tables.SECTIONS.items()
         },
     }

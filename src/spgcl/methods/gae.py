@@ -11,7 +11,7 @@ from spgcl.convolutions import Block, Convolution
 from spgcl.encoders import BatchNorm, Encoder
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
-from spgcl.pairs import pair_products
+from spgcl.pairs import pair_products, upper_tiles
 from spgcl.tensors import GraphTensors, SparseMatrix
 
 # Nodes whose scores with as many others are looked at together: they stay in a processor's cache, or keep an
@@ -90,23 +90,19 @@ def _scores(vectors: Tensor, keys: Tensor) -> Tensor:
 class _AllPairs(torch.autograd.Function):
     """Sum of softplus(z_i z_j) over all pairs; its gradient is found in the same pass over the blocks.
 
-    The scores are symmetric: a block beside the diagonal stands for the one across it, too.
+    The scores are symmetric: a tile beside the diagonal stands for the one across it, too.
     """
 
     @staticmethod
     def forward(ctx: Any, vectors: Tensor, size: int) -> Tensor:
         total, gradients = vectors.new_zeros(()), torch.zeros_like(vectors)
-        blocks = list(zip(torch.split(vectors, size), torch.split(gradients, size), strict=True))
-        for place, (own, own_gradients) in enumerate(blocks):
-            scores = own @ own.T
-            total += softplus(scores).sum()
-            own_gradients.addmm_(scores.sigmoid_(), own, alpha=2)
-            for other, other_gradients in blocks[place + 1 :]:
-                scores = own @ other.T
-                total += 2 * softplus(scores).sum()
-                scores.sigmoid_()
-                own_gradients.addmm_(scores, other, alpha=2)
-                other_gradients.addmm_(scores.T, own, alpha=2)
+        for rows, columns in upper_tiles(len(vectors), size):
+            scores = vectors[rows] @ vectors[columns].T
+            total += (1 if rows == columns else 2) * softplus(scores).sum()
+            scores.sigmoid_()
+            gradients[rows].addmm_(scores, vectors[columns], alpha=2)
+            if rows != columns:
+                gradients[columns].addmm_(scores.T, vectors[rows], alpha=2)
         ctx.save_for_backward(gradients)
         return total
 

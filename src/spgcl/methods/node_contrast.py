@@ -10,6 +10,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn.functional import normalize
 
 from spgcl.errors import InputError
+from spgcl.pairs import upper_tiles
 
 # Side of the square tiles in which similarities are computed: what a processor's cache holds, and what keeps
 # an accelerator busy. A few temporaries of a tile's size exist together.
@@ -104,10 +105,8 @@ def _repulsion(vectors: Tensor, shares: Tensor, tiles: Iterable[Tile]) -> Tensor
 
 def _tiles(vectors: Tensor, side: int) -> Iterator[Tile]:
     """Exponentials of similarities on and above the diagonal, 0 on it, with their rows and columns."""
-    spans = [slice(start, start + side) for start in range(0, len(vectors), side)]
-    for place, rows in enumerate(spans):
-        for columns in spans[place:]:
-            exponentials = (vectors[rows] @ vectors[columns].T).exp_()
-            if rows == columns:
-                exponentials.fill_diagonal_(0)
-            yield rows, columns, exponentials
+    for rows, columns in upper_tiles(len(vectors), side):
+        exponentials = (vectors[rows] @ vectors[columns].T).exp_()
+        if rows == columns:
+            exponentials.fill_diagonal_(0)
+        yield rows, columns, exponentials
