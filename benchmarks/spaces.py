@@ -151,9 +151,10 @@ SPACES: dict[str, Space] = {
         "neighbours": [4, 8, 16],
         "clusters": [20, 50, 100],
         "decay": [0.9, 0.99, 0.999],
-        "steps": [100, 200, 500, 1000],
+        "steps": [20, 50, 100, 200, 500, 1000],
         "learning_rate": [1e-4, 5e-4, 1e-3, 5e-3],
         "weight_decay": [0.0, 1e-5, 1e-4],
+        "batch_norm": ["none", "plain", "affine"],
     },
 }
 

@@ -14,6 +14,7 @@ from spgcl.errors import InputError
 from spgcl.evaluation import cluster, hold_out_edges, link_scores
 from spgcl.evaluation.clustering import _moved, k_means
 from spgcl.evaluation.metrics import adjusted_rand_index, normalised_mutual_information
+from spgcl.evaluation.unit_rows import squared_lengths, unit_rows
 from spgcl.graph import Graph
 
 
@@ -94,10 +95,22 @@ def test_fewer_distinct_rows_than_clusters_are_told_apart():
 def test_an_empty_cluster_takes_the_farthest_row():
     rows = torch.tensor([[-1.0, 0.0], [-1.0, 1.0], [1.0, 0.0], [9.0, 0.0]])
     centres = torch.tensor([[[-1.0, 0.5], [2.0, 0.0], [-50.0, 0.0]]])
-    moved, _ = _moved(rows, centres, fill_empty=True)
+    moved = _moved(rows, squared_lengths(rows), centres)
     assert moved[0].tolist() == [[-1.0, 0.5], [1.0, 0.0], [9.0, 0.0]]
-    stayed, _ = _moved(rows, centres, fill_empty=False)
-    assert stayed[0].tolist() == [[-1.0, 0.5], [5.0, 0.0], [-50.0, 0.0]]
+
+
+@pytest.mark.parametrize("scale", [1e-25, 1.0, 1e15])
+def test_unit_rows_have_length_one_or_vanish(scale):
+    rows = torch.randn(50, 7, generator=torch.Generator().manual_seed(0)) * scale
+    rows[3] = 0
+    found = unit_rows(rows)
+    lengths = found.norm(dim=1)
+    assert torch.isfinite(found).all()
+    assert lengths[3] == 0
+    if scale == 1e-25:
+        assert (lengths < 1e-5).all()
+    else:
+        assert torch.allclose(found[4:], torch.nn.functional.normalize(rows[4:], dim=1))
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")

@@ -136,3 +136,14 @@ def test_reading_imports_no_heavy_library_until_it_is_needed():
     heavy = "{'torch', 'torch_geometric', 'networkx', 'pyarrow', 'sklearn'}"
     code = f"import sys, spgcl.io; print(sorted({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(("share_of_zeros", "compression"), [(0.0, "UNCOMPRESSED"), (0.5, "SNAPPY")])
+def test_only_vectors_with_zeros_are_compressed(tmp_path, share_of_zeros, compression):
+    generator = np.random.default_rng(0)
+    vectors = generator.standard_normal((300, 32), dtype=np.float32)
+    vectors[generator.random(vectors.shape) < share_of_zeros] = 0
+    path = write_embeddings(tmp_path, vectors, np.arange(300))
+    column = parquet.ParquetFile(path).metadata.row_group(0).column(1)
+    assert column.compression == compression
+    assert np.array_equal(read_embeddings(tmp_path)[0], vectors)

@@ -12,6 +12,7 @@ from spgcl.evaluation.checks import checked_embeddings, checked_task
 from spgcl.evaluation.metrics import MEASURES
 from spgcl.evaluation.scores import Scores, SplitScore
 from spgcl.evaluation.stacking import nodes_of
+from spgcl.evaluation.unit_rows import unit_rows
 from spgcl.largest import largest
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def knn(
     checked, values, num_classes = checked_task(embeddings, labels, splits, metric)
     if neighbours < 1:
         raise InputError(f"neighbours is {neighbours}; at least one has to vote")
-    vectors = torch.nn.functional.normalize(torch.from_numpy(checked).to(device))
+    vectors = unit_rows(torch.from_numpy(checked).to(device))
     classes = torch.from_numpy(values).to(device)
     found = []
     for split in range(len(splits)):

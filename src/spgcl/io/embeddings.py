@@ -93,7 +93,8 @@ def write_embedding_file(
             temporary.write_bytes(lines)
     with replacing(file) as temporary:
         if format == "parquet":
-            _save_parquet(temporary, {"node": _id_array(ids), "embedding": _vectors(matrix)}, coordinates)
+            columns = {"node": _id_array(ids), "embedding": _vectors(matrix)}
+            _save_parquet(temporary, columns, coordinates, compressed=_has_zeros(matrix))
         elif format == "csv":
             _save_csv(temporary, matrix, ids)
         else:
@@ -187,7 +188,15 @@ def _vectors(matrix: NDArray[np.float32]) -> Any:
     return pa.FixedSizeListArray.from_arrays(numbers_to_arrow(matrix.reshape(-1)), matrix.shape[1])
 
 
-def _save_parquet(path: Path, columns: dict[str, Any], coordinates: Coordinates | None) -> None:
+def _has_zeros(matrix: NDArray[np.float32]) -> bool:
+    """Whether compression shortens the matrix: nothing else repeats in it, which a few rows tell."""
+    rows = matrix[:: max(1, len(matrix) // 64)]
+    return np.count_nonzero(rows) < 0.9 * rows.size
+
+
+def _save_parquet(
+    path: Path, columns: dict[str, Any], coordinates: Coordinates | None, *, compressed: bool = True
+) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -199,7 +208,7 @@ def _save_parquet(path: Path, columns: dict[str, Any], coordinates: Coordinates 
         named = {_PROJECTION: coordinates.projection.encode()}
         table = pa.table({**columns, "x": x, "y": y}, metadata=named)
     # Numbers and ids hardly ever repeat: a dictionary of them would be tried and given up.
-    parquet.write_table(table, path, use_dictionary=False)
+    parquet.write_table(table, path, use_dictionary=False, compression="snappy" if compressed else "none")
 
 
 def _save_csv(path: Path, matrix: NDArray[np.float32], ids: NDArray[Any]) -> None:
