@@ -191,7 +191,7 @@ def _vectors(matrix: NDArray[np.float32]) -> Any:
 def _has_zeros(matrix: NDArray[np.float32]) -> bool:
     """Whether compression shortens the matrix: nothing else repeats in it, which a few rows tell."""
     rows = matrix[:: max(1, len(matrix) // 64)]
-    return np.count_nonzero(rows) < 0.9 * rows.size
+    return bool(np.count_nonzero(rows) < 0.9 * rows.size)
 
 
 def _save_parquet(
