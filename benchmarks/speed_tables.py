@@ -40,11 +40,16 @@ PAPER_MEMORY = {
 
 
 def by_machine(records: Iterable[Record]) -> dict[str, list[Record]]:
-    """The latest record of every graph and setting, by machine, in order of first sight."""
+    """The latest record of every graph and setting, by machine; graphs in the paper's order, then others."""
     found: dict[str, dict[tuple[str, str], Record]] = defaultdict(dict)
     for record in records:
         found[machine_of(record)][record.get("dataset", ""), given_of(record)] = record
-    return {machine: list(latest.values()) for machine, latest in found.items()}
+    order = {graph: place for place, graph in enumerate(AUTHORS_STEP)}
+
+    def place(key: tuple[str, str]) -> tuple[int, str, str]:
+        return order.get(key[0], len(order)), *key
+
+    return {machine: [latest[key] for key in sorted(latest, key=place)] for machine, latest in found.items()}
 
 
 def machine_of(record: Record) -> str:
@@ -56,10 +61,10 @@ def machine_of(record: Record) -> str:
 
 
 def given_of(record: Record) -> str:
-    """What was set by hand, in words, and the format of matrix products where it is not the usual one."""
+    """What was set by hand, in words, and the format of matrix products where there is a choice of it."""
     given = [f"{name}={value}" for name, value in sorted(record["given"].items())]
-    precision = record.get("precision", "float32")
-    return ", ".join([*given, *([] if precision == "float32" else [precision])])
+    formats = [record["precision"]] if "precision" in record and record["device"] != "cpu" else []
+    return ", ".join([*given, *formats])
 
 
 def speed_summary(records: Sequence[Record], table: Table, nothing: str) -> str:

@@ -22,21 +22,9 @@ def aside() -> Iterator[None]:
 
 @contextmanager
 def recording(graph: torch.cuda.CUDAGraph) -> Iterator[None]:
-    """Record what is run, after it was run aside.
-
-    ``torch.cuda.graph`` gives all idle memory back first, which takes longer than small graphs take to train.
-    Here that is done only where memory is short, as nothing can be given back while recording.
-    """
-    torch.cuda.synchronize()
-    free, total = torch.cuda.mem_get_info()
-    if free < total / 2:
-        torch.cuda.empty_cache()
-    with torch.cuda.stream(_stream(torch.cuda.current_device())):
-        graph.capture_begin()
-        try:
-            yield
-        finally:
-            graph.capture_end()
+    """Record what is run, after it was run aside."""
+    with torch.cuda.graph(graph, stream=_stream(torch.cuda.current_device())):
+        yield
 
 
 @cache
