@@ -4,7 +4,7 @@ from scipy import sparse
 from scipy.linalg import expm
 
 from spgcl import diffusion
-from spgcl.diffusion import heat, personalised_pagerank
+from spgcl.diffusion import heat, personalised_pagerank, sharpened
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 
@@ -129,3 +129,19 @@ def test_values_out_of_range_are_refused():
             heat(graph, time=time, keep=0)
     with pytest.raises(InputError, match="keep is -1"):
         heat(graph, time=1.0, keep=-1)
+
+
+@pytest.mark.parametrize(("directed", "weighted"), KINDS)
+def test_a_sharpened_diffusion_is_cut_and_its_columns_reach_one(directed, weighted):
+    graph = random_graph(directed=directed, weighted=weighted)
+    matrix = personalised_pagerank(graph, restart=0.2, keep=0)
+    before = matrix.toarray()
+    degree = np.count_nonzero(graph.adjacency.toarray()) / graph.num_nodes
+    left = {cut: (before >= cut).sum() / graph.num_nodes for cut in (1e-5, 1e-4, 1e-3, 1e-2)}
+    cut = min(left, key=lambda cut: abs(left[cut] - degree))
+    expected = np.where(before >= cut, before, 0)
+    expected /= expected.max(axis=0)
+    found = sharpened(matrix, graph)
+    np.testing.assert_allclose(found.toarray(), expected, rtol=1e-6)
+    assert found.nnz == (before >= cut).sum() < matrix.nnz
+    np.testing.assert_array_equal(matrix.toarray(), before)

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from spgcl import diffusion
 from spgcl.datasets import load
-from spgcl.diffusion import heat, personalised_pagerank
+from spgcl.diffusion import heat, personalised_pagerank, sharpened
 from spgcl.evaluation import probe
 from spgcl.graph import Graph
 from spgcl.methods import mvgrl
@@ -75,7 +75,11 @@ def naive_loss(views, weight, bias):
     return total / count
 
 
-@pytest.mark.parametrize("settings", [{}, {"diffusion": "heat"}, {"keep": 2}], ids=["ppr", "heat", "cut"])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"diffusion": "heat"}, {"keep": 2}, {"sharpen": True}],
+    ids=["ppr", "heat", "cut", "sharpened"],
+)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("sparse_features", [False, True])
 def test_a_step_matches_nodes_with_the_other_views_summary(settings, directed, sparse_features):
@@ -103,6 +107,7 @@ def test_the_views_are_the_graph_and_its_diffusion():
         ({"restart": 0.3}, personalised_pagerank(graph, restart=0.3, keep=0)),
         ({"restart": 0.3, "keep": 3}, personalised_pagerank(graph, restart=0.3, keep=3)),
         ({"diffusion": "heat", "time": 2.0}, heat(graph, time=2.0, keep=0)),
+        ({"sharpen": True}, sharpened(personalised_pagerank(graph, restart=0.2, keep=0), graph)),
     ):
         prepared = make_method(graph, **settings).prepare(graph, CPU)
         found = prepared.diffused.adjacency.dense().numpy()

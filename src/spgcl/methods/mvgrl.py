@@ -8,7 +8,7 @@ from scipy import sparse
 from torch import Tensor
 
 from spgcl.augment import shuffle_nodes
-from spgcl.diffusion import EXACT_UP_TO, heat, personalised_pagerank
+from spgcl.diffusion import EXACT_UP_TO, heat, personalised_pagerank, sharpened
 from spgcl.encoders import Activation, BatchNorm, Encoder
 from spgcl.graph import Graph
 from spgcl.methods.dgi import Bilinear, noise_contrastive, summarise
@@ -44,6 +44,7 @@ class MVGRL(Method):
         restart: Probability that a walk of personalised PageRank starts anew (alpha).
         time: How long heat spreads (t).
         keep: Largest entries kept in a row of the diffusion; 0 keeps all up to 5,000 nodes and 64 above.
+        sharpen: Leave small entries of the diffusion out and divide its columns by their largest one.
         steps: Updates of the weights.
         learning_rate: Of AdamW.
         weight_decay: Of AdamW.
@@ -64,6 +65,7 @@ class MVGRL(Method):
         restart: float = 0.2,
         time: float = 5.0,
         keep: int = 0,
+        sharpen: bool = False,
         steps: int = 300,
         learning_rate: float = 1e-3,
         weight_decay: float = 0.0,
@@ -83,7 +85,8 @@ class MVGRL(Method):
         )
         self.discriminator = Bilinear(hidden, hidden)
         self.normalise_features = normalise_features
-        self.diffusion, self.restart, self.time, self.keep = diffusion, restart, time, keep
+        self.diffusion, self.restart, self.time = diffusion, restart, time
+        self.keep, self.sharpen = keep, sharpen
         self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> TwoViews:
@@ -95,6 +98,8 @@ class MVGRL(Method):
             matrix = personalised_pagerank(graph, restart=self.restart, keep=keep, device=device)
         else:
             matrix = heat(graph, time=self.time, keep=keep, device=device)
+        if self.sharpen:
+            matrix = sharpened(matrix, graph)
         return TwoViews(tensors, diffused=GraphTensors(tensors.features, on_device(matrix, device)))
 
     def is_static(self, prepared: Prepared) -> bool:
