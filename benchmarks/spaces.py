@@ -139,7 +139,7 @@ SPACES: dict[str, Space] = {
         "mask_features_1": [0.0, 0.1, 0.3, 0.5],
         "mask_features_2": [0.0, 0.1, 0.3, 0.5],
         "decay": [0.97, 0.99, 0.999],
-        "steps": [200, 500, 1000, 2000],
+        "steps": [20, 50, 100, 200, 500, 1000, 2000],
         "learning_rate": [1e-4, 5e-4, 1e-3],
         "weight_decay": [1e-5, 1e-4, 1e-3],
         "batch_norm": ["none", "plain", "affine"],
