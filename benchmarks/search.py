@@ -12,33 +12,40 @@ looked at. What the results file holds already is not trained again. On CUDA sev
 far better with NVIDIA's multi-process service (`nvidia-cuda-mps-control -d`).
 
     python benchmarks/search.py --workers 12 cora citeseer
-    python benchmarks/search.py --workers 12 --method grace cora citeseer
+    python benchmarks/search.py --workers 12 --method grace --method gca cora citeseer
     python benchmarks/search.py --workers 12 --round common cora citeseer
     python benchmarks/search.py --round large cora citeseer
 """
 
 import argparse
 import sys
+import time
 from collections import defaultdict
-from collections.abc import Iterable
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import torch
+
 import spgcl
 from spgcl.estimator import choose_device
 from spgcl.evaluation import probe, score_predictions
-from spgcl.methods import find
+from spgcl.methods import find, resolved_settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 from fitted import embeddings_of
 from record import append, machine, read_lines
-from spaces import FOR_ALL_METHODS, ROUNDS, SPACES, drawn, spgcl_settings
+from spaces import FOR_ALL_METHODS, ROUNDS, SPACES, Round, drawn, spgcl_settings
 
 RESULTS = Path(__file__).parents[1] / "results" / "search.jsonl"
 Trial = tuple[str, str, int]
+Job = tuple[Trial, int]
+Scores = dict[Trial, dict[int, float]]
+# Several workers may share a device: one that found too little memory left is asked again.
+ATTEMPTS = 3
 
 
 @cache
@@ -47,10 +54,16 @@ def dataset_of(name: str) -> spgcl.Dataset:
 
 
 def validate(method_name: str, name: str, trial: int, seed: int, settings: dict[str, Any]) -> dict[str, Any]:
-    """Train once and return the mean validation score over the splits."""
+    """Train once and return the mean validation score over the splits, with all settings, drawn or not."""
     device = choose_device("auto")
     dataset = dataset_of(name)
-    record = {"dataset": name, "method": method_name, "trial": trial, "seed": seed, "settings": settings}
+    record = {
+        "dataset": name,
+        "method": method_name,
+        "trial": trial,
+        "seed": seed,
+        "settings": resolved_settings(method_name, None, name, settings),
+    }
     try:
         embeddings = embeddings_of(dataset, method_name, settings, seed, device)
         task = (embeddings, dataset.labels, dataset.splits)
@@ -61,6 +74,9 @@ def validate(method_name: str, name: str, trial: int, seed: int, settings: dict[
         score = sum(split.validation for split in scores.splits) / len(scores.splits)
     except ValueError as error:
         return {**record, "validation": None, "error": str(error)}
+    finally:
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
     return {**record, "validation": round(score, 3), **machine(device)}
 
 
@@ -78,6 +94,7 @@ def main() -> None:
         help=f"all but {', '.join(FOR_ALL_METHODS)}: SP-GCL only",
     )
     parser.add_argument("--trials", type=int, nargs="+", help="only these of the round")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no training after this")
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     methods = arguments.method or ["spgcl"]
@@ -85,31 +102,64 @@ def main() -> None:
         parser.error(f"the round {arguments.round} is for spgcl alone")
     chosen = ROUNDS[arguments.round]
     trials = arguments.trials or range(chosen.first, chosen.first + chosen.trials)
-    scores: dict[Trial, dict[int, float]] = defaultdict(dict)
+    scores: Scores = defaultdict(dict)
     for record in read_lines(arguments.results):
         keep(scores, record)
-    with ProcessPoolExecutor(arguments.workers, mp_context=get_context("spawn")) as pool:
+    groups = [
+        [(method, name, trial) for trial in trials] for method in methods for name in arguments.datasets
+    ]
+    run(groups, chosen, scores, arguments.workers, arguments.results, arguments.seconds)
 
-        def run(jobs: Iterable[tuple[Trial, int]]) -> None:
-            pending = [
-                pool.submit(validate, *trial, seed, settings_of(trial))
-                for trial, seed in jobs
-                if seed not in scores[trial]
-            ]
-            for future in as_completed(pending):
-                record = future.result()
-                append(arguments.results, record)
+
+def run(
+    groups: Sequence[Sequence[Trial]],
+    chosen: Round,
+    scores: Scores,
+    workers: int,
+    results: Path,
+    seconds: float,
+) -> None:
+    """Train what is missing, group by group, and write each score as it comes."""
+    last = time.monotonic() + seconds
+    running: dict[Future[dict[str, Any]], Job] = {}
+    failures: dict[Job, int] = defaultdict(int)
+
+    def begin() -> None:
+        taken = set(running.values())
+        for trial, seed in missing(groups, chosen, scores):
+            if len(running) == workers or time.monotonic() > last:
+                return
+            if (trial, seed) not in taken:
+                running[pool.submit(validate, *trial, seed, settings_of(trial))] = trial, seed
+
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        begin()
+        while running:
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                job = running.pop(future)
+                try:
+                    record = future.result()
+                except torch.OutOfMemoryError:
+                    failures[job] += 1
+                    if failures[job] == ATTEMPTS:
+                        raise
+                    continue
+                append(results, record)
                 keep(scores, record)
                 print(record["method"], record["dataset"], record["trial"], record["validation"], flush=True)
+            begin()
 
-        groups = [
-            [(method, name, trial) for trial in trials] for method in methods for name in arguments.datasets
-        ]
-        run((trial, 0) for group in groups for trial in group)
-        finalists = [
-            trial for group in groups for trial in chosen.best({trial: scores[trial][0] for trial in group})
-        ]
-        run((trial, seed) for trial in finalists for seed in range(1, chosen.more_seeds + 1))
+
+def missing(groups: Sequence[Sequence[Trial]], chosen: Round, scores: Scores) -> Iterator[Job]:
+    """What is not trained yet: the first seed of every trial and, once a group has that, its finalists'."""
+    for group in groups:
+        firsts = [(trial, 0) for trial in group if 0 not in scores[trial]]
+        yield from firsts
+        if not firsts:
+            for trial in chosen.best({trial: scores[trial][0] for trial in group}):
+                for seed in range(1, chosen.more_seeds + 1):
+                    if seed not in scores[trial]:
+                        yield trial, seed
 
 
 def settings_of(trial: Trial) -> dict[str, Any]:
@@ -118,7 +168,7 @@ def settings_of(trial: Trial) -> dict[str, Any]:
     return spgcl_settings(name, number) if method == "spgcl" else drawn(method, name, number)
 
 
-def keep(scores: dict[Trial, dict[int, float]], record: dict[str, Any]) -> None:
+def keep(scores: Scores, record: dict[str, Any]) -> None:
     """Note a score; a setting that failed counts as nothing."""
     trial = (record["method"], record["dataset"], record["trial"])
     scores[trial][record["seed"]] = record["validation"] or 0.0

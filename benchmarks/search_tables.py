@@ -147,7 +147,9 @@ def candidate_table(records: Sequence[Record], table: Table, nothing: str, most:
             name: best[name] - fmean(trials[trial]) for name, trials in found.items() if trial in trials
         }
         given = settings[trial]
-        changed = ", ".join(f"{name}={value}" for name, value in given.items() if value != first.get(name))
+        changed = ", ".join(
+            f"{name}={value}" for name, value in given.items() if value != first.get(name, value)
+        )
         chosen = all(defaults[name] == value for name, value in given.items())
         last = max(behind, key=lambda name: behind[name])
         rows.append((fmean(behind.values()), behind[last], last, len(behind), changed, chosen))

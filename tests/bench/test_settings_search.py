@@ -1,0 +1,52 @@
+"""benchmarks/search.py: what it trains next, and what it writes."""
+
+import json
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from spgcl.methods import resolved_settings
+
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def search():
+    sys.path.insert(0, str(FOLDER))
+    try:
+        import search
+    finally:
+        sys.path.remove(str(FOLDER))
+    return search
+
+
+def test_draws_come_first_and_then_the_seeds_of_the_best(search):
+    groups = [[("mlp", name, number) for number in range(3)] for name in ("cora", "citeseer")]
+    chosen = search.Round(first=0, trials=3, finalists=2, more_seeds=2, settings=lambda *_: {})
+    scores = defaultdict(dict)
+    assert list(search.missing(groups, chosen, scores)) == [(trial, 0) for group in groups for trial in group]
+    for number, validation in enumerate([50.0, 70.0, 60.0]):
+        search.keep(
+            scores, {"dataset": "cora", "method": "mlp", "trial": number, "seed": 0, "validation": validation}
+        )
+    search.keep(scores, {"dataset": "cora", "method": "mlp", "trial": 1, "seed": 1, "validation": None})
+    finals = [(("mlp", "cora", 1), 2), (("mlp", "cora", 2), 1), (("mlp", "cora", 2), 2)]
+    assert list(search.missing(groups, chosen, scores)) == finals + [(trial, 0) for trial in groups[1]]
+
+
+def test_every_training_is_written_with_all_its_settings_and_none_is_repeated(tmp_path):
+    results = tmp_path / "search.jsonl"
+    command = [sys.executable, FOLDER / "search.py", "--method", "mlp", "--trials", "2"]
+    command += ["--results", results, "csbm-homophilic"]
+    subprocess.run(command, check=True, capture_output=True)
+    records = [json.loads(line) for line in results.read_text().splitlines()]
+    assert [(record["trial"], record["seed"]) for record in records] == [(2, 0), (2, 1), (2, 2)]
+    for record in records:
+        assert record["settings"].keys() == resolved_settings("mlp", None, "csbm-homophilic", {}).keys()
+        assert 0 < record["validation"] < 100
+        assert "test" not in record
+    subprocess.run(command, check=True, capture_output=True)
+    assert len(results.read_text().splitlines()) == 3
