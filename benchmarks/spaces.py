@@ -49,7 +49,7 @@ _AUTO_ENCODER: Space = {
     "batch_norm": ["none", "plain"],
 }
 _VIEWS: Space = {
-    "hidden": [128, 256, 512],
+    "hidden": [128, 256, 512, 1024],
     "projection": [32, 128, 256],
     "activation": ["relu", "prelu"],
     "normalise_features": [False, True],
@@ -58,7 +58,7 @@ _VIEWS: Space = {
     "mask_features_first": [0.0, 0.1, 0.3, 0.5],
     "mask_features_second": [0.0, 0.1, 0.3, 0.5],
     "temperature": [0.2, 0.4, 0.7, 0.9],
-    "steps": [100, 200, 500, 1000],
+    "steps": [20, 50, 100, 200, 500, 1000],
     "learning_rate": [1e-4, 5e-4, 1e-3, 0.01],
     "weight_decay": [0.0, 1e-5, 1e-4],
     "batch_norm": ["none", "plain"],
@@ -132,7 +132,7 @@ SPACES: dict[str, Space] = {
     },
     "bgrl": {
         "hidden": [256, 512, 1024],
-        "embedding_width": [128, 256, 512],
+        "embedding_width": [128, 256, 512, 1024],
         "normalise_features": [False, True],
         "drop_edges_1": [0.0, 0.2, 0.4, 0.6],
         "drop_edges_2": [0.0, 0.2, 0.4, 0.6],
