@@ -102,6 +102,19 @@ def _decided(records: Sequence[Record], method: str) -> dict[str, tuple[dict[int
     return {name: (found[name], best) for name, best in winners.items() if best is not None}
 
 
+def searched_text(records: Sequence[Record], method: str) -> str:
+    """Of the graphs that SP-GCL was searched on, those where a method was too, and those where it was not."""
+    if method not in spaces.SPACES:
+        return ""
+    decided = _decided(records, method)
+    graphs = list(_decided(records, "spgcl"))
+    done = [name for name in graphs if name in decided]
+    left = [name for name in graphs if name not in decided]
+    trials = spaces.ROUNDS["draws"].trials
+    text = f"Searched, {trials} settings a graph: {', '.join(done)}." if done else "No graph was searched."
+    return f"{text} Not yet: {', '.join(left)}." if done and left else text
+
+
 def presets_text(records: Sequence[Record]) -> str:
     """The preset `validated`: for every method and graph the winner, less what it has from the defaults."""
     settings = {

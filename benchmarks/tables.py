@@ -128,6 +128,12 @@ behind the best of each graph, in points of validation score.
 """
 
 
+def method_section(name: str, best: dict[str, list[Record]], searched: Sequence[Record]) -> str:
+    """What a method's page says of its scores, and of how they were looked for."""
+    parts = [score_tables.method_table(name, best), search_tables.searched_text(searched, name)]
+    return "\n\n".join(part for part in parts if part)
+
+
 def replaced(text: str, name: str, content: str, path: Path) -> str:
     """A document with what stands between the markers of a block replaced."""
     begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
@@ -152,7 +158,7 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
             "search": search_tables.found_table(searched, table, NO_RESULTS),
         },
         **{
-            f"docs/methods/{name}.md": {"scores": score_tables.method_table(name, best.get(name, {}))}
+            f"docs/methods/{name}.md": {"scores": method_section(name, best.get(name, {}), searched)}
             for name in METHODS
             if name != "spgcl"
         },

@@ -262,6 +262,26 @@ def test_a_search_is_won_when_it_is_done(tables, trials, best):
     assert tables.search_tables.winner(trials) == best
 
 
+def test_a_page_says_which_graphs_were_searched(tables):
+    def done(method, name):
+        return [
+            {**record, "method": method}
+            for number in range(25)
+            for record in trial(name, number, [50.0 + number] * 3)
+        ]
+
+    records = [
+        *done("spgcl", "cora"),
+        *done("spgcl", "actor"),
+        *done("grace", "actor"),
+        *done("gca", "actor")[:9],
+    ]
+    text = tables.search_tables.searched_text
+    assert text(records, "grace") == "Searched, 25 settings a graph: actor. Not yet: cora."
+    assert text(records, "gca") == "No graph was searched."
+    assert text(records, "raw") == ""
+
+
 def test_the_validated_preset_holds_the_winners_of_the_committed_search(tables):
     searches = tables.search_tables
     records = tables.read_lines(ROOT / "results" / "search.jsonl")
