@@ -197,7 +197,7 @@ def space_text(records: Sequence[Record], table: Table) -> str:
         "the paper's figure come first. For SP-GCL some graphs, those short "
         "of the paper's figure on their test nodes, got "
         f"further trials and so a larger budget: {further}. Within a round the validation scores alone "
-        "decide. Four baselines that were short of the paper's figures, AFGRL, BGRL, GRACE and GCA, had their "
+        "decide. Four baselines short of the paper's figures, AFGRL, BGRL, GRACE and GCA, had their "
         "spaces widened since their first searches: shorter trainings, wider encoders, batch norm "
         "([results/](../results/README.md) says which draws are from before). "
         "The spaces of all methods and rounds are in "
