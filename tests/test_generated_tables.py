@@ -25,13 +25,8 @@ DOCUMENTS = (
 
 
 @pytest.fixture(scope="module")
-def tables() -> ModuleType:
-    sys.path.insert(0, str(SCRIPT.parent))
-    try:
-        import tables
-    finally:
-        sys.path.remove(str(SCRIPT.parent))
-    return tables
+def tables(script) -> ModuleType:
+    return script("tables")
 
 
 def training(dataset, seed, paper, *, preset="published", device="cuda", given=None):

@@ -10,17 +10,12 @@ import pytest
 
 from spgcl.methods import resolved_settings
 
-FOLDER = Path(__file__).parents[2] / "benchmarks"
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "search.py"
 
 
 @pytest.fixture(scope="module")
-def search():
-    sys.path.insert(0, str(FOLDER))
-    try:
-        import search
-    finally:
-        sys.path.remove(str(FOLDER))
-    return search
+def search(script):
+    return script("search")
 
 
 def test_draws_come_first_and_then_the_seeds_of_the_best(search):
@@ -39,7 +34,7 @@ def test_draws_come_first_and_then_the_seeds_of_the_best(search):
 
 def test_every_training_is_written_with_all_its_settings_and_none_is_repeated(tmp_path):
     results = tmp_path / "search.jsonl"
-    command = [sys.executable, FOLDER / "search.py", "--method", "mlp", "--trials", "2"]
+    command = [sys.executable, SCRIPT, "--method", "mlp", "--trials", "2"]
     command += ["--results", results, "csbm-homophilic"]
     subprocess.run(command, check=True, capture_output=True)
     records = [json.loads(line) for line in results.read_text().splitlines()]

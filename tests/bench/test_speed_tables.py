@@ -1,8 +1,6 @@
 """docs/speed.md says what the records say."""
 
-import importlib
 import json
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -22,12 +20,8 @@ PHASES = {
 
 
 @pytest.fixture(scope="module")
-def tables() -> ModuleType:
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    try:
-        return importlib.import_module("tables")
-    finally:
-        sys.path.remove(str(ROOT / "benchmarks"))
+def tables(script) -> ModuleType:
+    return script("tables")
 
 
 def speed_record(dataset="cora", *, device="cpu", processor="a processor", **changes):
