@@ -214,22 +214,32 @@ def scale_section(records: Sequence[Record], table: Table, nothing: str) -> str:
     phases = ("prepare", "step", "embed")
     for machine, latest in by_machine(records).items():
         for record in latest:
+            sizes = record["sizes"]
             rows = [
                 [
                     f"{one['num_nodes']:,}",
                     f"{one['num_edges']:,}",
                     *[f"{one['seconds'][phase]:.4g}" for phase in phases],
+                    f"{_reading_seconds(one):.4g}",
                     f"{one['peak_mib']:.0f}",
                 ]
-                for one in record["sizes"]
+                for one in sizes
             ]
             growth = record["growth"]
             times = [f"x {growth[phase]:.2f}" if phase in growth else "-" for phase in phases]
-            rows.append(["largest over smallest", f"x {growth['nodes_and_edges']:.0f}", *times, "-"])
-            columns = ["nodes", "edges", *[f"{phase} s" for phase in phases], "peak MiB"]
+            reading = f"x {_reading_seconds(sizes[-1]) / _reading_seconds(sizes[0]):.2f}"
+            rows.append(["largest over smallest", f"x {growth['nodes_and_edges']:.0f}", *times, reading, "-"])
+            seconds = [f"{phase} s" for phase in (*phases, "a row an entry")]
             given = f", {given_of(record)}" if record["given"] else ""
-            parts.append(f"### {machine}{given}\n\n{table(columns, rows)}")
+            shown = table(["nodes", "edges", *seconds, "peak MiB"], rows)
+            parts.append(f"### {machine}{given}\n\n{shown}")
     return "\n\n".join(parts) or nothing
+
+
+def _reading_seconds(size: Record) -> float:
+    """What reading one row at random takes for every entry of the adjacency, loops among them."""
+    entries: int = 2 * size["num_edges"] + size["num_nodes"]
+    return entries * float(size["random_row_seconds"])
 
 
 def paired_section(records: Sequence[Record], table: Table, nothing: str) -> str:

@@ -275,6 +275,29 @@ def test_embedding_uses_running_statistics_and_leaves_training_mode():
     assert not torch.equal(encoder.embed(tensors), first)
 
 
+@pytest.mark.parametrize("activation", ["prelu", "relu"])
+@pytest.mark.parametrize("batch_norm", ["none", "plain", "affine"])
+@pytest.mark.parametrize("sparse_features", [False, True])
+@pytest.mark.parametrize("kind", ["gcn", "mlp"])
+def test_embedding_is_what_the_layers_give_one_after_the_other(
+    kind, sparse_features, batch_norm, activation, monkeypatch
+):
+    monkeypatch.setattr(encoders, "CACHED_FLOATS", 1)
+    monkeypatch.setattr(encoders, "DENSE_COLUMNS", 32)
+    tensors = in_double(make_graph(sparse_features=sparse_features))
+    settings = {"batch_norm": batch_norm, "activation": activation, "hidden": 80}
+    encoder = make_encoder(kind, **settings).train()
+    for weight in (norm.weight for norm in encoder.norms if norm.affine):
+        nn.init.normal_(weight)
+    # Running statistics of their own; with gradients, every operation stands by itself.
+    encoder(tensors, None, None)
+    expected = encoder.eval()(tensors, None, None)
+    assert expected.requires_grad
+    embeddings = encoder.embed(tensors)
+    torch.testing.assert_close(embeddings, expected.detach())
+    assert torch.equal(encoder.embed(tensors), embeddings)
+
+
 def test_all_layers_share_one_activation():
     assert sum(isinstance(module, nn.PReLU) for module in make_encoder(layers=3).modules()) == 1
     assert sum(isinstance(module, nn.ReLU) for module in make_encoder(activation="relu").modules()) == 1

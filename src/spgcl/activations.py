@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import batch_norm, leaky_relu
+from torch.nn.functional import batch_norm, leaky_relu, leaky_relu_
 
 # Dropout decides by this many random bits an entry, which keep a rate to within a hundred-thousandth.
 _BITS = 16
@@ -30,6 +30,13 @@ def activate(
     slope = activation.weight if isinstance(activation, nn.PReLU) else values.new_zeros(1)
     result: Tensor = _Activation.apply(values, slope, factors)  # type: ignore[no-untyped-call]
     return result
+
+
+def activate_in_place(values: Tensor, activation: nn.Module) -> Tensor:
+    """The activation in the memory of what comes in, where no gradient is asked for."""
+    if isinstance(activation, nn.PReLU):
+        return leaky_relu_(values, float(activation.weight))
+    return values.relu_()
 
 
 class _Activation(torch.autograd.Function):
@@ -78,6 +85,17 @@ def normalise(values: Tensor, norm: nn.BatchNorm1d, columns: slice, rows: Tensor
         return result
     normal = batch_norm(values, mean, variance, scale, shift, norm.training, momentum, norm.eps)
     return normal if rows is None else normal.index_select(0, rows)
+
+
+def folded(weight: Tensor, bias: Tensor, norm: nn.BatchNorm1d) -> tuple[Tensor, Tensor]:
+    """Weights and bias of a layer whose output is that of batch norm with its running statistics."""
+    assert norm.running_mean is not None and norm.running_var is not None
+    factor = (norm.running_var + norm.eps).rsqrt()
+    shift = bias - norm.running_mean
+    if norm.affine:
+        factor = factor * norm.weight
+    shift = shift * factor
+    return weight * factor, shift + norm.bias if norm.affine else shift
 
 
 def _part(values: Tensor | None, columns: slice) -> Tensor | None:

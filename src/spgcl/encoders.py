@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from spgcl.activations import activate, dropout_factors, normalise
+from spgcl.activations import activate, activate_in_place, dropout_factors, folded, normalise
 from spgcl.convolutions import MESSAGE_PASSING, Block, Convolution, EncoderKind, convolve, layer_of
 from spgcl.errors import InputError
 from spgcl.kernels import Keys
@@ -123,15 +123,24 @@ class Encoder(nn.Module):
         that needs a gradient, is computed slice by slice, and what lies between the products in the cache.
         """
         own, matrices = blocks[0].matrix, [block.matrix for block in blocks[1:]]
+        # Only training needs what lies between a product and its activation once more.
+        settled = not self.training and not torch.is_grad_enabled() and kept[-1] is None
         for place, (layer, following) in enumerate(zip(self.convolutions, [*matrices, None], strict=True)):
             assert isinstance(layer, Convolution)
             width = layer.weight.shape[1] if place else self._slice_width(hidden)
             parts: list[Tensor] = []
-            weights, biases = torch.split(layer.weight, width, dim=1), torch.split(layer.bias, width)
+            weight: Tensor = layer.weight
+            bias: Tensor = layer.bias
+            if settled and len(self.norms):
+                weight, bias = folded(weight, bias, self.norms[place])  # type: ignore[arg-type]
+            weights, biases = torch.split(weight, width, dim=1), torch.split(bias, width)
             for weight, bias in zip(weights, biases, strict=True):
                 values = convolve(hidden, own, weight, bias)
                 columns = slice(len(parts) * width, (len(parts) + 1) * width)
-                values = self._activated(values, place, kept[place], generator, columns)
+                if settled:
+                    values = activate_in_place(values, self.activation)
+                else:
+                    values = self._activated(values, place, kept[place], generator, columns)
                 parts.append(values if following is None else following @ values)
             hidden, own = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1), None
         assert isinstance(hidden, Tensor)

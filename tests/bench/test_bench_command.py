@@ -80,7 +80,8 @@ def test_scale_records_every_size_in_a_checkout(tmp_path, capsys):
     (size,) = record["sizes"]
     assert size["num_nodes"] == 1000
     assert set(size["seconds"]) == {"prepare", "start", "step", "embed"}
-    assert record["growth"]["nodes_and_edges"] == 1
+    assert size["random_row_seconds"] > 0
+    assert record["growth"]["nodes_and_edges"] == record["growth"]["random_row"] == 1
     assert record["settings"]["batch_norm_rows"] == "pool"
 
 

@@ -109,12 +109,20 @@ def test_a_ratio_says_how_many_times_longer_the_other_takes():
 
 def test_growth_compares_the_largest_with_the_smallest():
     sizes = [
-        {"num_nodes": 10, "num_edges": 30, "seconds": {"prepare": 1.0, "step": 2.0, "embed": 0.0}},
-        {"num_nodes": 50, "num_edges": 150, "seconds": {"prepare": 9.0, "step": 9.0, "embed": 9.0}},
-        {"num_nodes": 100, "num_edges": 300, "seconds": {"prepare": 11.0, "step": 2.5, "embed": 3.0}},
+        {
+            "num_nodes": nodes,
+            "num_edges": 3 * nodes,
+            "seconds": {"prepare": prepare, "step": step, "embed": embed},
+            "random_row_seconds": row,
+        }
+        for nodes, prepare, step, embed, row in [
+            (10, 1.0, 2.0, 0.0, 2.0),
+            (50, 9.0, 9.0, 9.0, 9.0),
+            (100, 11.0, 2.5, 3.0, 9.0),
+        ]
     ]
 
-    assert growth(sizes) == {"nodes_and_edges": 10.0, "prepare": 11.0, "step": 1.25}
+    assert growth(sizes) == {"nodes_and_edges": 10.0, "prepare": 11.0, "step": 1.25, "random_row": 4.5}
 
 
 def test_subjects_take_the_published_settings_and_what_they_know_of_those_given():

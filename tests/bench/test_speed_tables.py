@@ -124,8 +124,10 @@ def test_memory_stands_beside_the_paper_and_says_what_did_not_fit(tables, tmp_pa
 
 def test_growth_ends_with_the_largest_over_the_smallest(tables, tmp_path):
     seconds = {"prepare": 0.5, "start": 0.1, "step": 0.01, "embed": 0.25}
+    small = {"num_nodes": 1000, "num_edges": 5000, "random_row_seconds": 2e-8}
+    large = {"num_nodes": 100_000, "num_edges": 500_000, "random_row_seconds": 6e-8}
     record = {
-        "sizes": [{"num_nodes": 1000, "num_edges": 5000, "seconds": seconds, "peak_mib": 99.6}],
+        "sizes": [{**size, "seconds": seconds, "peak_mib": 99.6} for size in (small, large)],
         "growth": {"nodes_and_edges": 100.0, "prepare": 90.0, "step": 1.25},
         **MACHINE,
         "device": "cpu",
@@ -133,8 +135,9 @@ def test_growth_ends_with_the_largest_over_the_smallest(tables, tmp_path):
     }
     text = page(tables, tmp_path, scale=[record])
 
-    assert "| 1,000 | 5,000 | 0.5 | 0.01 | 0.25 | 100 |" in text
-    assert "| largest over smallest | x 100 | x 90.00 | x 1.25 | - | - |" in text
+    # 11,000 entries, those of the diagonal among them, of 20 ns each.
+    assert "| 1,000 | 5,000 | 0.5 | 0.01 | 0.25 | 0.00022 | 100 |" in text
+    assert "| largest over smallest | x 100 | x 90.00 | x 1.25 | - | x 300.00 | - |" in text
 
 
 def test_paired_differences_come_with_students_interval(tables, tmp_path):

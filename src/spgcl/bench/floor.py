@@ -16,6 +16,9 @@ from spgcl.graph import Graph
 # Enough rows for a processor's full rate; more only take longer.
 _MOST_ROWS = {"cpu": 8192}
 _COPIED_BYTES = {"cpu": 2**28, "cuda": 2**31}
+# Too many rows for a cache to keep from one reading to the next, read into a place that stays in it.
+_RANDOM_ROWS = 2**20
+_ROWS_AT_ONCE = {"cpu": 2**12, "cuda": 2**20}
 
 
 def floor(
@@ -86,6 +89,24 @@ def copy_bandwidth(device: torch.device, seconds: float) -> float:
     target = torch.empty_like(source)
     once = _seconds_of(lambda: target.copy_(source), device, seconds)
     return 8 * len(source) / once
+
+
+def random_row_seconds(num_rows: int, width: int, device: torch.device, seconds: float = 1.0) -> float:
+    """What reading one row of a table takes, in an order that no cache foresees.
+
+    A product with an adjacency reads its dense factor like that, once an edge.
+    """
+    table = torch.ones(num_rows, width, device=device)
+    generator = torch.Generator(device).manual_seed(0)
+    chosen = torch.randint(num_rows, (_RANDOM_ROWS,), device=device, generator=generator)
+    blocks = torch.split(chosen, _ROWS_AT_ONCE.get(device.type, _RANDOM_ROWS))
+    place = torch.empty(len(blocks[0]), width, device=device)
+
+    def read() -> None:
+        for block in blocks:
+            torch.index_select(table, 0, block, out=place)
+
+    return _seconds_of(read, device, seconds) / _RANDOM_ROWS
 
 
 def replay_seconds(device: torch.device) -> float:

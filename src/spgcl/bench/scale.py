@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from spgcl.bench.floor import random_row_seconds
 from spgcl.bench.graphs import synthetic
 from spgcl.bench.isolated import run_isolated
 from spgcl.bench.memory import peak_mib
@@ -52,7 +53,7 @@ def measure_growth(
 
 
 def growth(measured: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Seconds at the largest size over seconds at the smallest, and the same for nodes plus edges."""
+    """Largest size over smallest: nodes plus edges, seconds of every phase and of reading a row at random."""
     first, last = measured[0], measured[-1]
     size = (last["num_nodes"] + last["num_edges"]) / (first["num_nodes"] + first["num_edges"])
     phases = {
@@ -60,13 +61,14 @@ def growth(measured: Sequence[Mapping[str, Any]]) -> dict[str, float]:
         for phase in ("prepare", "step", "embed")
         if first["seconds"][phase] > 0
     }
-    return {"nodes_and_edges": size, **phases}
+    row = last["random_row_seconds"] / first["random_row_seconds"]
+    return {"nodes_and_edges": size, **phases, "random_row": row}
 
 
 def time_size(
     num_nodes: int, settings: Mapping[str, Any], device: str, threads: int, rounds: int
 ) -> dict[str, Any]:
-    """Time prepare, step and embed on a graph of one size."""
+    """Time prepare, step and embed on a graph of one size, and reading one of as many rows at random."""
     torch.set_num_threads(threads)
     where = torch.device(device)
     subject = Subject("spgcl", settings, ("prepare", "start", "step", "embed"))
@@ -76,6 +78,7 @@ def time_size(
         dataset = synthetic(num_nodes, AVERAGE_DEGREE, NUM_FEATURES, f"csbm-{num_nodes}")
     for _ in range(rounds):
         subject.measure(lambda: dataset, where, probe_epochs=0)
+    peak = peak_mib(where)
     return {
         "num_nodes": dataset.graph.num_nodes,
         "num_edges": dataset.graph.num_edges,
@@ -83,5 +86,6 @@ def time_size(
         "generate_seconds": watch.seconds["generate"],
         "seconds": {phase: median(values) for phase, values in subject.rounds.items()},
         "rounds": subject.rounds,
-        "peak_mib": peak_mib(where),
+        "random_row_seconds": random_row_seconds(num_nodes, settings["hidden"], where),
+        "peak_mib": peak,
     }

@@ -154,12 +154,18 @@ def scale(
         return
     phases = ("prepare", "start", "step", "embed")
     rows: list[list[Any]] = [
-        [f"{one['num_nodes']:,}", *[one["seconds"][phase] for phase in phases], one["peak_mib"]]
+        [
+            f"{one['num_nodes']:,}",
+            *[one["seconds"][phase] for phase in phases],
+            one["random_row_seconds"] * 1e9,
+            one["peak_mib"],
+        ]
         for one in record["sizes"]
     ]
     ratio = record["growth"]
-    rows.append([f"x {ratio['nodes_and_edges']:.4g}", *[ratio.get(phase) for phase in phases], None])
-    print_table("seconds", ["nodes", *phases, "peak MiB"], rows)
+    growth = [ratio.get(name) for name in (*phases, "random_row")]
+    rows.append([f"x {ratio['nodes_and_edges']:.4g}", *growth, None])
+    print_table("seconds", ["nodes", *phases, "random row ns", "peak MiB"], rows)
 
 
 def _start(graphs: list[str] | None, device: str, threads: int | None) -> "torch.device":
