@@ -129,12 +129,10 @@ class Encoder(nn.Module):
             assert isinstance(layer, Convolution)
             width = layer.weight.shape[1] if place else self._slice_width(hidden)
             parts: list[Tensor] = []
-            weight: Tensor = layer.weight
-            bias: Tensor = layer.bias
+            weights: tuple[Tensor, Tensor] = layer.weight, layer.bias
             if settled and len(self.norms):
-                weight, bias = folded(weight, bias, self.norms[place])  # type: ignore[arg-type]
-            weights, biases = torch.split(weight, width, dim=1), torch.split(bias, width)
-            for weight, bias in zip(weights, biases, strict=True):
+                weights = folded(*weights, self.norms[place])  # type: ignore[arg-type]
+            for weight, bias in zip(*(torch.split(part, width, dim=-1) for part in weights), strict=True):
                 values = convolve(hidden, own, weight, bias)
                 columns = slice(len(parts) * width, (len(parts) + 1) * width)
                 if settled:
