@@ -91,10 +91,9 @@ def folded(weight: Tensor, bias: Tensor, norm: nn.BatchNorm1d) -> tuple[Tensor, 
     """Weights and bias of a layer whose output is that of batch norm with its running statistics."""
     assert norm.running_mean is not None and norm.running_var is not None
     factor = (norm.running_var + norm.eps).rsqrt()
-    shift = bias - norm.running_mean
     if norm.affine:
         factor = factor * norm.weight
-    shift = shift * factor
+    shift = (bias - norm.running_mean) * factor
     return weight * factor, shift + norm.bias if norm.affine else shift
 
 
