@@ -5,6 +5,7 @@ Supervised methods are scored by their own predictions, all others under both pr
 python benchmarks/scores.py --preset published --seeds 3 cora chameleon
 python benchmarks/scores.py --seeds 3 cora                      # the plain defaults
 python benchmarks/scores.py --method grace --method dgi --preset own cora chameleon
+python benchmarks/scores.py --preset validated --seeds 1 grace:squirrel dgi:coauthor-cs
 """
 
 import argparse
@@ -25,6 +26,7 @@ from spgcl.methods.presets import known_graphs
 
 sys.path.insert(0, str(Path(__file__).parent))
 from fitted import embeddings_of
+from pairs import PAIRS_HELP, asked_pairs
 from record import append, machine, read_lines
 from score_tables import DRAWN
 from search_tables import best_draw
@@ -100,7 +102,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("datasets", nargs="+")
+    parser.add_argument("datasets", nargs="+", metavar="GRAPH", help=PAIRS_HELP)
     parser.add_argument("--method", action="append", help="repeat for several (default: spgcl)")
     parser.add_argument(
         "--preset",
@@ -120,8 +122,7 @@ def main() -> None:
     jobs = [
         (name, method, preset_of(preset, method, name), seed, arguments.device, given)
         for preset in arguments.preset or ["defaults"]
-        for method in arguments.method or ["spgcl"]
-        for name in arguments.datasets
+        for method, name in asked_pairs(arguments.datasets, arguments.method or ["spgcl"])
         for seed in range(arguments.seeds)
     ]
     # Where the lines go says nothing about them.

@@ -8,11 +8,13 @@ fewer steps, to choose the default number by. SP-GCL has further rounds.
 `candidates`, `common` and `closer` are settings meant for any graph, trained on all of them to choose the
 defaults by. The others are for graphs whose winner falls short of the paper on its test nodes: that decided
 who gets more trials, the validation scores alone decide between them. Test scores are neither written nor
-looked at. What the results file holds already is not trained again. On CUDA several workers share the device
-far better with NVIDIA's multi-process service (`nvidia-cuda-mps-control -d`).
+looked at. What the results file holds already is not trained again, nor is the first setting where
+results/scores.jsonl has it: its validation score is copied from there. On CUDA several workers share the
+device far better with NVIDIA's multi-process service (`nvidia-cuda-mps-control -d`).
 
     python benchmarks/search.py --workers 12 cora citeseer
     python benchmarks/search.py --workers 12 --method grace --method gca cora citeseer
+    python benchmarks/search.py --workers 12 grace:cora gca:citeseer
     python benchmarks/search.py --workers 12 --round common cora citeseer
     python benchmarks/search.py --round large cora citeseer
 """
@@ -21,7 +23,7 @@ import argparse
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from functools import cache
 from multiprocessing import get_context
@@ -34,13 +36,16 @@ import spgcl
 from spgcl.estimator import choose_device
 from spgcl.evaluation import probe, score_predictions
 from spgcl.methods import find, resolved_settings
+from spgcl.methods.presets import known_graphs
 
 sys.path.insert(0, str(Path(__file__).parent))
 from fitted import embeddings_of
+from pairs import PAIRS_HELP, asked_pairs
 from record import append, machine, read_lines
 from spaces import FOR_ALL_METHODS, ROUNDS, SPACES, Round, drawn, spgcl_settings
 
 RESULTS = Path(__file__).parents[1] / "results" / "search.jsonl"
+SCORED = RESULTS.with_name("scores.jsonl")
 Trial = tuple[str, str, int]
 Job = tuple[Trial, int]
 Scores = dict[Trial, dict[int, float]]
@@ -84,7 +89,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("datasets", nargs="+")
+    parser.add_argument("datasets", nargs="+", metavar="GRAPH", help=PAIRS_HELP)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--method", action="append", choices=list(SPACES), help="repeat for several")
     parser.add_argument(
@@ -97,17 +102,20 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no training after this")
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
-    methods = arguments.method or ["spgcl"]
-    if arguments.round not in FOR_ALL_METHODS and methods != ["spgcl"]:
+    pairs = asked_pairs(arguments.datasets, arguments.method or ["spgcl"])
+    if unknown := {method for method, _ in pairs} - SPACES.keys():
+        parser.error(f"no space for {', '.join(sorted(unknown))}; there is one for {', '.join(SPACES)}")
+    if arguments.round not in FOR_ALL_METHODS and any(method != "spgcl" for method, _ in pairs):
         parser.error(f"the round {arguments.round} is for spgcl alone")
     chosen = ROUNDS[arguments.round]
     trials = arguments.trials or range(chosen.first, chosen.first + chosen.trials)
     scores: Scores = defaultdict(dict)
     for record in read_lines(arguments.results):
         keep(scores, record)
-    groups = [
-        [(method, name, trial) for trial in trials] for method in methods for name in arguments.datasets
-    ]
+    groups = [[(method, name, trial) for trial in trials] for method, name in pairs]
+    for record in scored_before(read_lines(SCORED), {trial for group in groups for trial in group}, scores):
+        append(arguments.results, record)
+        keep(scores, record)
     run(groups, chosen, scores, arguments.workers, arguments.results, arguments.seconds)
 
 
@@ -148,6 +156,31 @@ def run(
                 keep(scores, record)
                 print(record["method"], record["dataset"], record["trial"], record["validation"], flush=True)
             begin()
+
+
+def scored_before(
+    records: Iterable[dict[str, Any]], asked: set[Trial], scores: Scores
+) -> Iterator[dict[str, Any]]:
+    """Lines for first settings that were trained to be scored already."""
+    for scored in records:
+        method, name, seed = scored["method"], scored["dataset"], scored["seed"]
+        trial = (method, name, 0)
+        preset = "published" if name in known_graphs("published", method) else None
+        other = scored["preset"] != preset or scored["given"]
+        if other or trial not in asked or seed in scores[trial]:
+            continue
+        paper, *_ = scored["scores"].values()
+        taken_with = {key: scored[key] for key in ("device", "processor", "threads", "versions", "date")}
+        yield {
+            "dataset": name,
+            "method": method,
+            "trial": 0,
+            "seed": seed,
+            "settings": settings_of(trial),
+            "validation": paper["validation"],
+            "copied": SCORED.name,
+            **taken_with,
+        }
 
 
 def missing(groups: Sequence[Sequence[Trial]], chosen: Round, scores: Scores) -> Iterator[Job]:

@@ -45,3 +45,34 @@ def test_every_training_is_written_with_all_its_settings_and_none_is_repeated(tm
         assert "test" not in record
     subprocess.run(command, check=True, capture_output=True)
     assert len(results.read_text().splitlines()) == 3
+
+
+def test_a_first_setting_that_was_scored_is_not_trained_again(search):
+    def scored(method, preset, seed, validation, given=()):
+        machine = {key: "" for key in ("device", "processor", "threads", "versions", "date")}
+        scores = {"paper": {"test": 1.0, "validation": validation}, "tuned": {"test": 2.0, "validation": 3.0}}
+        asked = {"method": method, "preset": preset, "given": dict(given), "seed": seed}
+        return {"dataset": "cora", "scores": scores, **asked, **machine}
+
+    records = [
+        scored("grace", "published", 0, 50.0),
+        scored("grace", "published", 1, 51.0, given={"steps": "3"}),  # other settings
+        scored("grace", None, 1, 52.0),  # the first setting of GRACE on Cora is the published one
+        scored("selene", None, 0, 53.0),  # it has none: the defaults
+        scored("selene", None, 1, 54.0),
+        scored("dgi", None, 0, 55.0),  # not asked for
+    ]
+    known = defaultdict(dict, {("selene", "cora", 0): {1: 60.0}})
+    asked = {(method, "cora", trial) for method in ("grace", "selene") for trial in range(2)}
+    copied = list(search.scored_before(records, asked, known))
+    assert [(line["method"], line["trial"], line["seed"], line["validation"]) for line in copied] == [
+        ("grace", 0, 0, 50.0),
+        ("selene", 0, 0, 53.0),
+    ]
+    assert copied[0]["settings"] == resolved_settings("grace", "published", "cora", {})
+    assert not any("test" in json.dumps(line) for line in copied)
+
+
+def test_pairs_are_asked_for_by_method_and_graph(script):
+    pairs = script("pairs").asked_pairs(["cora", "dgi:actor"], ["grace", "gca"])
+    assert pairs == [("grace", "cora"), ("gca", "cora"), ("dgi", "actor")]
