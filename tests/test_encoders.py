@@ -168,14 +168,19 @@ def naive_layers(encoder, tensors, rows):
     return hidden if rows is None else hidden[rows]
 
 
-@pytest.mark.parametrize("rows", [None, [30, 2, 5, ISOLATED]], ids=["all-rows", "some-rows"])
+@pytest.mark.parametrize(
+    ("rows", "by_covariance"),
+    [(None, False), ([30, 2, 5, ISOLATED], False), ([30, 2, 5, ISOLATED], True)],
+    ids=["all-rows", "some-rows", "some-rows-by-covariance"],
+)
 @pytest.mark.parametrize("batch_norm", ["none", "plain", "affine"])
 @pytest.mark.parametrize("sparse_features", [False, True])
 @pytest.mark.parametrize("layers", [1, 2, 3])
 @pytest.mark.parametrize("kind", ["gcn", "mlp"])
 def test_slices_of_columns_give_the_numbers_and_gradients_of_whole_layers(
-    kind, layers, sparse_features, batch_norm, rows, monkeypatch
+    kind, layers, sparse_features, batch_norm, rows, by_covariance, monkeypatch
 ):
+    monkeypatch.setattr(encoders, "MANY_ROWS", 0 if by_covariance else NUM_NODES + 1)
     monkeypatch.setattr(encoders, "CACHED_FLOATS", 1)
     monkeypatch.setattr(encoders, "DENSE_COLUMNS", 32)
     tensors = in_double(make_graph(sparse_features=sparse_features))

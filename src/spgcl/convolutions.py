@@ -48,13 +48,15 @@ class Convolution(nn.Module):
 
 
 def convolve(
-    inputs: Tensor | SparseMatrix, matrix: SparseMatrix | None, weight: Tensor, bias: Tensor
+    inputs: Tensor | SparseMatrix, matrix: SparseMatrix | None, weight: Tensor, bias: Tensor | None
 ) -> Tensor:
-    """A convolution by given weights, or by some columns of them."""
+    """A convolution by given weights, or by some columns of them; with no bias if there is none."""
     if isinstance(inputs, SparseMatrix):
         product = inputs @ weight
-        return (product if matrix is None else matrix @ product).add_(bias)
-    return torch.addmm(bias, inputs if matrix is None else matrix @ inputs, weight)
+        product = product if matrix is None else matrix @ product
+        return product if bias is None else product.add_(bias)
+    rows = inputs if matrix is None else matrix @ inputs
+    return rows @ weight if bias is None else torch.addmm(bias, rows, weight)
 
 
 class MessageLayer(nn.Module):

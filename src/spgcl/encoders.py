@@ -1,12 +1,19 @@
 """Graph encoders, evaluated for the rows that are asked for and no others: GCN, GAT, GIN, GraphSAGE, MLP."""
 
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, TypeGuard
 
 import torch
 from torch import Tensor, nn
 
-from spgcl.activations import activate, activate_in_place, dropout_factors, folded, normalise
+from spgcl.activations import (
+    activate,
+    activate_in_place,
+    dropout_factors,
+    folded,
+    normalise,
+    normalised_product,
+)
 from spgcl.convolutions import MESSAGE_PASSING, Block, Convolution, EncoderKind, convolve, layer_of
 from spgcl.errors import InputError
 from spgcl.kernels import Keys
@@ -25,6 +32,9 @@ ROWS_A_BLOCK = 4096
 CACHED_FLOATS = 2**18
 LEAST_COLUMNS = 32
 DENSE_COLUMNS = 256
+# Batch norm of some rows is computed by the covariance of all, where these are so many times the columns and
+# the rows that are asked for.
+MANY_ROWS = 2
 
 
 class Encoder(nn.Module):
@@ -125,24 +135,39 @@ class Encoder(nn.Module):
         own, matrices = blocks[0].matrix, [block.matrix for block in blocks[1:]]
         # Only training needs what lies between a product and its activation once more.
         settled = not self.training and not torch.is_grad_enabled() and kept[-1] is None
+        # Batch norm in training takes a bias away again: only the running mean gets to know it.
+        biased = not (self.training and len(self.norms))
         for place, (layer, following) in enumerate(zip(self.convolutions, [*matrices, None], strict=True)):
             assert isinstance(layer, Convolution)
+            rows = kept[place]
+            if place and rows is not None and self._many(hidden, rows):
+                norm: nn.BatchNorm1d = self.norms[place]  # type: ignore[assignment]
+                values = normalised_product(hidden, layer.weight, layer.bias, norm, rows)
+                return activate(values, self.activation, self.dropout, generator)
             width = layer.weight.shape[1] if place else self._slice_width(hidden)
             parts: list[Tensor] = []
             weights: tuple[Tensor, Tensor] = layer.weight, layer.bias
             if settled and len(self.norms):
                 weights = folded(*weights, self.norms[place])  # type: ignore[arg-type]
             for weight, bias in zip(*(torch.split(part, width, dim=-1) for part in weights), strict=True):
-                values = convolve(hidden, own, weight, bias)
+                values = convolve(hidden, own, weight, bias if biased else None)
                 columns = slice(len(parts) * width, (len(parts) + 1) * width)
                 if settled:
                     values = activate_in_place(values, self.activation)
                 else:
-                    values = self._activated(values, place, kept[place], generator, columns)
+                    values = self._activated(
+                        values, place, rows, generator, columns, bias=None if biased else bias
+                    )
                 parts.append(values if following is None else following @ values)
             hidden, own = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1), None
         assert isinstance(hidden, Tensor)
         return hidden
+
+    def _many(self, hidden: Tensor | SparseMatrix, rows: Tensor) -> TypeGuard[Tensor]:
+        """Whether there are so many rows that batch norm of a few is quicker by the covariance of all."""
+        if not (self.training and len(self.norms) and isinstance(hidden, Tensor)):
+            return False
+        return hidden.device.type == "cpu" and len(hidden) >= MANY_ROWS * (self.width + len(rows))
 
     def _slice_width(self, features: Tensor | SparseMatrix) -> int:
         """Columns of the first layer that are computed together."""
@@ -159,10 +184,14 @@ class Encoder(nn.Module):
         kept: Tensor | None,
         generator: torch.Generator | None,
         columns: slice = slice(None),
+        bias: Tensor | None = None,
     ) -> Tensor:
-        """Batch norm, activation and dropout of some columns of a layer; only some rows of it, if asked."""
+        """Batch norm, activation and dropout of some columns of a layer; only some rows of it, if asked.
+
+        A bias that the values do not have yet is one for batch norm in training.
+        """
         if len(self.norms):
-            values = normalise(values, self.norms[place], columns, kept)  # type: ignore[arg-type]
+            values = normalise(values, self.norms[place], columns, kept, bias)  # type: ignore[arg-type]
         elif kept is not None:
             values = values.index_select(0, kept)
         return activate(values, self.activation, self.dropout, generator if self.training else None)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from spgcl import kernels
-from spgcl.activations import activate
+from spgcl.activations import activate, follow
 from spgcl.tensors import SparseMatrix
 
 
@@ -159,7 +159,8 @@ def _plain(
         values = values + bias
     else:
         mean, variance = _moments(values, level.mask)
-        _follow(norm, mean + bias, variance, level.size)
+        follow(norm, mean + bias, variance, level.size)
+        norm.num_batches_tracked.add_(1)  # type: ignore[union-attr]
         values = (values - mean) * (variance + norm.eps).rsqrt()
         if norm.weight is not None:
             values = values * norm.weight + norm.bias
@@ -170,13 +171,3 @@ def _moments(values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     rows = mask.to(values.dtype)[:, None]
     mean = (values * rows).sum(0) / rows.sum()
     return mean, ((values - mean).square() * rows).sum(0) / rows.sum()
-
-
-@torch.no_grad()
-def _follow(norm: nn.BatchNorm1d, mean: Tensor, variance: Tensor, size: Tensor) -> None:
-    """Move the running statistics of batch norm as PyTorch does, the variance over one row less."""
-    assert norm.running_mean is not None and norm.running_var is not None and norm.momentum is not None
-    norm.running_mean.lerp_(mean, norm.momentum)
-    norm.running_var.lerp_(variance * size / (size - 1), norm.momentum)
-    if norm.num_batches_tracked is not None:
-        norm.num_batches_tracked.add_(1)

@@ -49,7 +49,7 @@ def test_every_training_is_written_with_all_its_settings_and_none_is_repeated(tm
 
 def test_a_first_setting_that_was_scored_is_not_trained_again(search):
     def scored(method, preset, seed, validation, given=()):
-        machine = {key: "" for key in ("device", "processor", "threads", "versions", "date")}
+        machine = dict.fromkeys(("device", "processor", "threads", "versions", "date"), "")
         scores = {"paper": {"test": 1.0, "validation": validation}, "tuned": {"test": 2.0, "validation": 3.0}}
         asked = {"method": method, "preset": preset, "given": dict(given), "seed": seed}
         return {"dataset": "cora", "scores": scores, **asked, **machine}

@@ -48,6 +48,15 @@ def test_a_step_with_dense_features_counted_by_hand():
     )
 
 
+def test_batch_norm_over_many_rows_is_counted_by_the_covariance_of_its_inputs():
+    many = Extent(**{**DENSE.__dict__, "second_rows": 1000})
+    fewer = Extent(**{**DENSE.__dict__, "second_rows": 999})
+
+    assert count(many, 3, SETTINGS).operations - count(fewer, 3, SETTINGS).operations == 3 * 2 * 2
+    more = count(many, 3, SETTINGS).operations - count(DENSE, 3, SETTINGS).operations
+    assert more == (3 * 1000 + 4 * 2 + 6 * 4 - 6 * 4) * 2 * 2
+
+
 def test_sparse_features_cost_their_entries():
     dense, thin = count(DENSE, 3, SETTINGS), count(SPARSE, 3, SETTINGS)
 

@@ -5,7 +5,7 @@ features, and R2, R1, R0 the rows that the second layer, the first layer and the
 their neighbours, and theirs; all nodes where batch norm looks at all), a step forward and backward takes
 
     operations  first layer     4 R1 F d, or 4 (|X[R0]| + |S[R1]|) d where features are sparse
-                second layer    4 |S[R2]| d + 6 R2 d^2
+                second layer    4 |S[R2]| d + min(6 R2 d^2, 3 R2 d^2 + 4 d^3 + 6 U d^2)
                 head            12 U d^2
                 similarities    2 U^2 d + 2 d min(U^2, 2 P (K_pos + K_neg))
     bytes       weights         36 each (read forward, gradient written, seven arrays of AdamW), and
@@ -15,8 +15,10 @@ their neighbours, and theirs; all nodes where batch norm looks at all), a step f
                                 read forward and backward, gradient written and read
                 similarities    8 U^2
 
-where |M| is the number of entries and a multiplication with its addition is two operations. Normalisations,
-activations and dropout are free: they can be done while a value is at hand.
+where |M| is the number of entries and a multiplication with its addition is two operations. The second of the
+two ways for the second layer has batch norm over R2 rows by the covariance of its inputs, half of whose
+entries are computed, and their gradient by one product. Normalisations, activations and dropout are free:
+they can be done while a value is at hand.
 """
 
 from collections.abc import Mapping
@@ -137,10 +139,11 @@ def count(extent: Extent, num_features: int, settings: Mapping[str, Any]) -> Cos
         first = 4 * extent.first_rows * first_weights
         matrices = 8 * extent.first_rows * num_features
     squares = extent.distinct**2
+    by_covariance = 3 * extent.second_rows + 4 * width + 6 * extent.distinct
     operations = (
         first
         + 4 * extent.second_entries * width
-        + (6 * extent.second_rows + 12 * extent.distinct) * width**2
+        + (min(6 * extent.second_rows, by_covariance) + 12 * extent.distinct) * width**2
         + 2 * width * (squares + min(squares, 2 * extent.pool * pairs))
     )
     rows = extent.first_rows + 2 * extent.second_rows + 2 * extent.distinct
