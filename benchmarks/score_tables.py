@@ -1,7 +1,7 @@
 """Scores as tables: one method's presets, all methods side by side, everything."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, pstdev
 from typing import Any
 
@@ -9,6 +9,7 @@ from markdown import NO_RESULTS, table
 from spaces import LARGER_BUDGET
 
 from spgcl.datasets.entries import entries
+from spgcl.methods import find
 from spgcl.report.paper import paper_figure
 
 # The authors' code, run again on one NVIDIA H200 on the same graphs and splits; CiteSeer without its isolated
@@ -156,9 +157,7 @@ def side_by_side(records: Sequence[Record], protocol: str) -> str:
     chosen = best_of(records, protocol)
     lines = [(method, method, chosen[method]) for method in sorted(chosen, key=_method_order)]
     if any(record["preset"] == DRAWN for record in records):
-        equal = [record for record in records if not _had_more(record)]
-        found = best_of(equal, protocol, (*PRESETS, DRAWN))["spgcl"]
-        lines.append(("spgcl, equal budget", "spgcl", found))
+        lines.append(("spgcl, equal budget", "spgcl", _equal_budget(records, protocol)))
     sections = []
     for graphs in (HOMOPHILIC, HETEROPHILIC):
         rows = []
@@ -169,6 +168,55 @@ def side_by_side(records: Sequence[Record], protocol: str) -> str:
         if rows:
             sections.append(table(["method", *graphs], rows))
     return "\n\n".join(sections) or NO_RESULTS
+
+
+def _equal_budget(records: Sequence[Record], protocol: str) -> dict[str, list[Record]]:
+    """SP-GCL's part of `best_of` with no more settings searched than the others had."""
+    equal = [record for record in records if not _had_more(record)]
+    return best_of(equal, protocol, (*PRESETS, DRAWN)).get("spgcl", {})
+
+
+def places_table(records: Sequence[Record]) -> str:
+    """Where SP-GCL, with an equal budget, stands among the methods without labels, and who is ahead."""
+    found = {}
+    for protocol in ("paper", "tuned"):
+        chosen = best_of(records, protocol)
+        unlabelled = {method: chosen[method] for method in chosen if not find(method).supervised}
+        found[protocol] = {**unlabelled, "spgcl": _equal_budget(records, protocol)}
+    rows = []
+    for name in (*HOMOPHILIC, *HETEROPHILIC):
+        figures = {method: paper_figure(method, name) for method in ORDER if not find(method).supervised}
+        printed = {method: figure.mean for method, figure in figures.items() if figure}
+        cells = [_place(printed)]
+        for protocol, methods in found.items():
+            means = {
+                method: _mean(graphs[name], protocol) for method, graphs in methods.items() if name in graphs
+            }
+            cells += [_place(means), _first_other(means)]
+        rows.append([name, *cells])
+    columns = ["graph", "place in the paper"]
+    columns += [
+        column
+        for title in ("paper's probe", "tuned probe")
+        for column in (f"place, {title}", "best of the others")
+    ]
+    return table(columns, rows)
+
+
+def _place(scores: Mapping[str, float]) -> str:
+    """SP-GCL's place and how many there are."""
+    if "spgcl" not in scores:
+        return "-"
+    return f"{1 + sum(other > scores['spgcl'] for other in scores.values())} of {len(scores)}"
+
+
+def _first_other(scores: Mapping[str, float]) -> str:
+    """The best method but SP-GCL, and by how much SP-GCL is ahead of it."""
+    others = {method: score for method, score in scores.items() if method != "spgcl"}
+    if "spgcl" not in scores or not others:
+        return "-"
+    best = max(others, key=lambda method: others[method])
+    return f"{best} ({scores['spgcl'] - others[best]:+.1f})"
 
 
 def _had_more(record: Record) -> bool:

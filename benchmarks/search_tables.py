@@ -115,6 +115,22 @@ def searched_text(records: Sequence[Record], method: str) -> str:
     return f"{text} Not yet: {', '.join(left)}." if done and left else text
 
 
+def budget_text(records: Sequence[Record]) -> str:
+    """Graphs that every method was searched on, and who is not done on the others."""
+    left: dict[str, list[str]] = {name: [] for name in _decided(records, "spgcl")}
+    for method in spaces.SPACES:
+        decided = _decided(records, method)
+        for name in left:
+            if name not in decided:
+                left[name].append(method)
+    done = [name for name, methods in left.items() if not methods]
+    ahead = "; ".join(f"on {name} {', '.join(methods)}" for name, methods in left.items() if methods)
+    text = f"Every method was searched on {', '.join(done) or 'no graph yet'}."
+    if not ahead:
+        return text
+    return f"{text} SP-GCL had more settings than the following, whose search is not done: {ahead}."
+
+
 def presets_text(records: Sequence[Record]) -> str:
     """The preset `validated`: for every method and graph the winner, less what it has from the defaults."""
     settings = {

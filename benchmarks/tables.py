@@ -81,8 +81,10 @@ Command: `python benchmarks/scores.py [--method NAME] [--preset NAME] GRAPH...`
 The paper's figure is in parentheses; a score more than two points below it is in bold, and the method's page
 says why. Of the presets and the defaults of a method, the one with the best validation score on the graph is
 shown. Methods without a figure in the paper's tables, most of them without training, come first. SP-GCL's
-last row has no more settings searched than the other methods had: on {more}
+last row is the best of the settings that every method has as many of: on {more}
 its preset `validated` comes from further rounds.
+
+{search_tables.budget_text(searched)}
 
 Some of the paper's figures are not its own measurements: those of DeepWalk and GAE on the Amazon and Coauthor
 graphs stand to the hundredth, most with the same deviation, in the tables of other papers (GAE on Computers:
@@ -98,6 +100,13 @@ parentheses are again its own. The figures of SP-GCL's presets and of the method
 with an earlier solver of this probe, which stopped a little early.
 
 {score_tables.side_by_side(scores, "tuned")}
+
+### Where SP-GCL stands
+
+Its place among the methods that need no labels, those without training included, with the row of equal budget
+from the tables above; and the best of the others, with how many points SP-GCL is ahead of it.
+
+{score_tables.places_table(scores)}
 
 {score_tables.full_tables(scores)}
 

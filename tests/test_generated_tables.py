@@ -178,6 +178,21 @@ def test_side_by_side_shows_what_is_best_on_validation_and_marks_what_is_short_o
     assert "| grace | 80.5 (81.9) |" in tables.score_tables.side_by_side(records, "tuned")
 
 
+def test_the_place_of_spgcl_is_that_among_methods_without_labels(tables):
+    records = [
+        training("cora", 0, 80.0, preset=None),
+        training("cora", 0, 84.0, preset="validated"),  # by a larger budget than the others had
+        {**training("cora", 0, 81.5), "method": "dgi"},
+        {**training("cora", 0, 70.0, preset=None), "method": "raw"},
+        {**training("cora", 0, 90.0, preset=None), "method": "gcn"},
+        training("actor", 0, 30.0),
+    ]
+    lines = tables.score_tables.places_table(records).splitlines()
+    # The paper has MVGRL above SP-GCL on Cora.
+    assert "| cora | 2 of 13 | 2 of 3 | dgi (-1.5) | 2 of 3 | dgi (-1.5) |" in lines
+    assert any(line.startswith("| actor | 1 of 13 | 1 of 1 | - | 1 of 1 | - |") for line in lines)
+
+
 def test_a_second_row_has_no_more_settings_searched_than_other_methods_had(tables):
     records = [
         training("cora", 0, 80.0),
@@ -257,14 +272,28 @@ def test_a_search_is_won_when_it_is_done(tables, trials, best):
     assert tables.search_tables.winner(trials) == best
 
 
-def test_a_page_says_which_graphs_were_searched(tables):
-    def done(method, name):
-        return [
-            {**record, "method": method}
-            for number in range(25)
-            for record in trial(name, number, [50.0 + number] * 3)
-        ]
+def done(method, name):
+    """The records of a search that is won."""
+    return [
+        {**record, "method": method}
+        for number in range(25)
+        for record in trial(name, number, [50.0 + number] * 3)
+    ]
 
+
+def test_the_results_say_who_was_searched_less_than_spgcl(tables):
+    methods = list(tables.spaces.SPACES)
+    records = [record for method in methods for record in done(method, "cora")]
+    text = tables.search_tables.budget_text
+    assert text(records) == "Every method was searched on cora."
+    records += [record for method in methods[:-2] for record in done(method, "actor")]
+    assert text(records) == (
+        "Every method was searched on cora. SP-GCL had more settings than the following, whose search is not "
+        f"done: on actor {methods[-2]}, {methods[-1]}."
+    )
+
+
+def test_a_page_says_which_graphs_were_searched(tables):
     records = [
         *done("spgcl", "cora"),
         *done("spgcl", "actor"),

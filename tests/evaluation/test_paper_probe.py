@@ -8,6 +8,7 @@ from sklearn.metrics import roc_auc_score
 
 from spgcl.errors import InputError
 from spgcl.evaluation import probe, tuned_probe
+from spgcl.evaluation.fixed_rows import can_pack
 from spgcl.evaluation.linear_probe import Training, initial_weights
 from spgcl.evaluation.stacking import stacks
 
@@ -77,12 +78,17 @@ def test_several_splits_get_one_start_each(task, uneven_splits):
 
 
 @pytest.mark.parametrize(
+    "packed",
+    [False, pytest.param(True, marks=pytest.mark.skipif(not can_pack(torch.zeros(1)), reason="no packing"))],
+)
+@pytest.mark.parametrize(
     ("free_columns", "most_bytes", "groups"), [(12, 2**30, [1]), (0, 2**30, [3]), (0, 1, [1, 1, 1])]
 )
 def test_how_splits_are_stacked_does_not_matter(
-    task, uneven_splits, monkeypatch, free_columns, most_bytes, groups
+    task, uneven_splits, monkeypatch, free_columns, most_bytes, groups, packed
 ):
-    monkeypatch.setattr("spgcl.evaluation.stacking.FREE_COLUMNS", free_columns)
+    monkeypatch.setattr("spgcl.evaluation.stacking.free_columns", lambda _: free_columns)
+    monkeypatch.setattr("spgcl.evaluation.fixed_rows.can_pack", lambda _: packed)
     monkeypatch.setattr("spgcl.evaluation.linear_probe._CACHED_BYTES", most_bytes)
     rows, labels = (torch.from_numpy(part) for part in task)
     stacked = stacks(rows, labels, uneven_splits, 4, most_bytes=most_bytes)
@@ -128,7 +134,7 @@ def test_cuda_scores_as_the_cpu_does(uneven_splits, metric, num_classes):
 
 
 def test_progress_rises_to_the_end_over_all_stacks(task, uneven_splits, monkeypatch):
-    monkeypatch.setattr("spgcl.evaluation.stacking.FREE_COLUMNS", 0)
+    monkeypatch.setattr("spgcl.evaluation.stacking.free_columns", lambda _: 0)
     monkeypatch.setattr("spgcl.evaluation.linear_probe._CACHED_BYTES", 1)
     told: list[float] = []
     probe(*task, uneven_splits, epochs=60, progress=told.append)

@@ -11,9 +11,10 @@ from torch import Tensor
 
 from spgcl.errors import InputError
 from spgcl.evaluation.checks import checked_task
+from spgcl.evaluation.fixed_rows import fixed_rows
 from spgcl.evaluation.metrics import MEASURES
 from spgcl.evaluation.scores import Scores, SplitScore
-from spgcl.evaluation.stacking import BLOCK_ROWS, FREE_COLUMNS, Stack, logits_of, nodes_of, stacks
+from spgcl.evaluation.stacking import Stack, logits_of, nodes_of, stacks
 from spgcl.optimiser import Adam
 from spgcl.recording import aside, recording
 
@@ -221,10 +222,9 @@ class Training:
     def __init__(self, stack: Stack, weights: Tensor, learning_rate: float, *, record: bool = True) -> None:
         # The starts of a split share its rows, as the splits of a group do: they are columns of one product.
         self._weights = weights.reshape(len(stack.train), -1, weights.shape[-1]).clone()
-        rows = BLOCK_ROWS if self._weights.shape[1] < FREE_COLUMNS else stack.train.shape[1]
-        self._train = stack.train.view(len(stack.train), -1, rows, stack.train.shape[-1])
-        self._shares = _in_blocks(stack.train_shares()[:, :, None, None], rows)
-        self._targets = _in_blocks(stack.targets(weights.shape[2])[:, :, None], rows)
+        self._train = fixed_rows(stack.train, self._weights.shape[1])
+        self._shares = _in_blocks(stack.train_shares()[:, :, None, None], self._train.block)
+        self._targets = _in_blocks(stack.targets(weights.shape[2])[:, :, None], self._train.block)
         self._rounds = weights.new_empty(len(weights), _ROUND, *weights.shape[1:])
         # Adam works entry by entry: one optimiser over the stacked weights is one a split and start.
         self._optimiser = Adam([([self._weights], 0.0)], learning_rate, decoupled=False)
@@ -256,10 +256,9 @@ class Training:
     def _compute(self, epochs: int) -> None:
         shape = *self._shares.shape[:3], *self._rounds.shape[2:4], self._shares.shape[-1]
         for epoch in range(epochs):
-            logits = self._weights[:, None] @ self._train.transpose(2, 3)
+            logits = self._train.logits(self._weights)
             chances = logits.view(shape).softmax(dim=4)
             residuals = chances.mul_(self._shares).sub_(self._targets).view_as(logits)
-            parts = residuals @ self._train
-            self._weights.grad = parts.sum(dim=1) if parts.shape[1] > 1 else parts.squeeze(1)
+            self._weights.grad = self._train.gradient(residuals)
             self._optimiser.step()
             self._rounds[:, epoch] = self._weights.view_as(self._rounds[:, epoch])

@@ -9,15 +9,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from spgcl.evaluation.fixed_rows import BLOCK_ROWS, free_columns
+
 if TYPE_CHECKING:
     from spgcl.datasets.dataset import Splits
 
 _STACK_BYTES = 2**30
 _TEST_ROWS = 2**15
-# Training rows come in blocks of this many: products of few columns are faster over them than over all rows.
-BLOCK_ROWS = 192
-# Below this many columns a product takes the time to read its rows, however few they are.
-FREE_COLUMNS = 12
 # Rows begin where a vector register or a memory transaction does.
 _ALIGNMENT = 16
 
@@ -74,7 +72,7 @@ def stacks(
     num_shared = int(np.logical_or.reduce(splits.train).sum())
     a_row = padded_width(vectors.shape[1]) * vectors.element_size()
     fits = (num_shared + len(splits) * num_validation) * a_row <= _STACK_BYTES
-    if fits and num_shared * columns <= num_train * max(columns, FREE_COLUMNS):
+    if fits and num_shared * columns <= num_train * max(columns, free_columns(vectors)):
         yield _stack(vectors, labels, splits, range(len(splits)), members=len(splits))
         return
     count = max(1, most_bytes // ((num_train + num_validation) * a_row))
