@@ -8,9 +8,9 @@ fewer steps, to choose the default number by. SP-GCL has further rounds.
 `candidates`, `common` and `closer` are settings meant for any graph, trained on all of them to choose the
 defaults by. The others are for graphs whose winner falls short of the paper on its test nodes: that decided
 who gets more trials, the validation scores alone decide between them. Test scores are neither written nor
-looked at. What the results file holds already is not trained again, nor is the first setting where
-results/scores.jsonl has it: its validation score is copied from there. On CUDA several workers share the
-device far better with NVIDIA's multi-process service (`nvidia-cuda-mps-control -d`).
+looked at. What the results file holds already is not trained again, nor are the published setting and the
+defaults where results/scores.jsonl has them: their validation scores are copied from there. On CUDA several
+workers share the device far better with NVIDIA's multi-process service (`nvidia-cuda-mps-control -d`).
 
     python benchmarks/search.py --workers 12 cora citeseer
     python benchmarks/search.py --workers 12 --method grace --method gca cora citeseer
@@ -42,7 +42,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from fitted import embeddings_of
 from pairs import PAIRS_HELP, asked_pairs
 from record import append, machine, read_lines
-from spaces import FOR_ALL_METHODS, ROUNDS, SPACES, Round, drawn, spgcl_settings
+from spaces import DEFAULTS, FOR_ALL_METHODS, ROUNDS, SPACES, Round, drawn, spgcl_settings
 
 RESULTS = Path(__file__).parents[1] / "results" / "search.jsonl"
 SCORED = RESULTS.with_name("scores.jsonl")
@@ -161,26 +161,27 @@ def run(
 def scored_before(
     records: Iterable[dict[str, Any]], asked: set[Trial], scores: Scores
 ) -> Iterator[dict[str, Any]]:
-    """Lines for first settings that were trained to be scored already."""
+    """Lines for published settings and defaults that were trained to be scored already."""
     for scored in records:
         method, name, seed = scored["method"], scored["dataset"], scored["seed"]
-        trial = (method, name, 0)
-        preset = "published" if name in known_graphs("published", method) else None
-        other = scored["preset"] != preset or scored["given"]
-        if other or trial not in asked or seed in scores[trial]:
-            continue
-        paper, *_ = scored["scores"].values()
-        taken_with = {key: scored[key] for key in ("device", "processor", "threads", "versions", "date")}
-        yield {
-            "dataset": name,
-            "method": method,
-            "trial": 0,
-            "seed": seed,
-            "settings": settings_of(trial),
-            "validation": paper["validation"],
-            "copied": SCORED.name,
-            **taken_with,
-        }
+        first = "published" if name in known_graphs("published", method) else None
+        for number, preset in ((0, first), (DEFAULTS, None)):
+            trial = (method, name, number)
+            other = scored["preset"] != preset or scored["given"]
+            if other or trial not in asked or seed in scores[trial]:
+                continue
+            paper, *_ = scored["scores"].values()
+            taken_with = {key: scored[key] for key in ("device", "processor", "threads", "versions", "date")}
+            yield {
+                "dataset": name,
+                "method": method,
+                "trial": number,
+                "seed": seed,
+                "settings": settings_of(trial),
+                "validation": paper["validation"],
+                "copied": SCORED.name,
+                **taken_with,
+            }
 
 
 def missing(groups: Sequence[Sequence[Trial]], chosen: Round, scores: Scores) -> Iterator[Job]:

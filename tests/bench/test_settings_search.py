@@ -47,7 +47,7 @@ def test_every_training_is_written_with_all_its_settings_and_none_is_repeated(tm
     assert len(results.read_text().splitlines()) == 3
 
 
-def test_a_first_setting_that_was_scored_is_not_trained_again(search):
+def test_settings_that_were_scored_are_not_trained_again(search):
     def scored(method, preset, seed, validation, given=()):
         machine = dict.fromkeys(("device", "processor", "threads", "versions", "date"), "")
         scores = {"paper": {"test": 1.0, "validation": validation}, "tuned": {"test": 2.0, "validation": 3.0}}
@@ -70,6 +70,9 @@ def test_a_first_setting_that_was_scored_is_not_trained_again(search):
         ("selene", 0, 0, 53.0),
     ]
     assert copied[0]["settings"] == resolved_settings("grace", "published", "cora", {})
+    defaults = list(search.scored_before(records, {("grace", "cora", search.DEFAULTS)}, defaultdict(dict)))
+    assert [(line["trial"], line["seed"], line["validation"]) for line in defaults] == [(50, 1, 52.0)]
+    assert defaults[0]["settings"] == resolved_settings("grace", None, "cora", {})
     assert not any("test" in json.dumps(line) for line in copied)
 
 
