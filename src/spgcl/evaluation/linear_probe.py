@@ -27,8 +27,9 @@ _LEARNING_RATE = 5e-4
 # Validation rows wait for this many epochs and then meet the weights of all of them in one product.
 _ROUND = 20
 _LOGIT_BYTES = 2**26
-# Rows are read twice an epoch: on CPU, splits are trained together only while their rows stay in its cache.
-_CACHED_BYTES = 2**24
+# Rows are read twice an epoch, and laid out for each: on CPU, splits are trained together only while the rows
+# of all of them stay in its cache.
+_CACHED_BYTES = 2**22
 
 
 def probe(
