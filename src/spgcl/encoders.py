@@ -135,8 +135,10 @@ class Encoder(nn.Module):
         own, matrices = blocks[0].matrix, [block.matrix for block in blocks[1:]]
         # Only training needs what lies between a product and its activation once more.
         settled = not self.training and not torch.is_grad_enabled() and kept[-1] is None
-        # Batch norm in training takes a bias away again: only the running mean gets to know it.
-        biased = not (self.training and len(self.norms))
+        # Batch norm in training takes a bias away again. On CPU, where adding one is a pass over memory, it
+        # is left to the running mean.
+        on_cpu = next(self.parameters()).device.type == "cpu"
+        biased = not (self.training and len(self.norms) and on_cpu)
         for place, (layer, following) in enumerate(zip(self.convolutions, [*matrices, None], strict=True)):
             assert isinstance(layer, Convolution)
             rows = kept[place]
