@@ -22,7 +22,6 @@ from spgcl.bench.memory import forget_peak, peak_mib
 from spgcl.estimator import choose_device
 from spgcl.evaluation import Scores, probe, score_predictions, tuned_probe
 from spgcl.methods import find, resolved_settings
-from spgcl.methods.presets import known_graphs
 
 sys.path.insert(0, str(Path(__file__).parent))
 from fitted import embeddings_of
@@ -30,6 +29,7 @@ from pairs import PAIRS_HELP, asked_pairs
 from record import append, machine, read_lines
 from score_tables import DRAWN
 from search_tables import best_draw
+from spaces import own_preset
 
 RESULTS = Path(__file__).parents[1] / "results" / "scores.jsonl"
 SEARCH = RESULTS.with_name("search.jsonl")
@@ -148,7 +148,7 @@ def main() -> None:
 def preset_of(asked: str, method: str, dataset: str) -> str | None:
     """The preset that an option stands for."""
     if asked == "own":
-        return "published" if dataset in known_graphs("published", method) else None
+        return own_preset(method, dataset)
     return None if asked == "defaults" else asked
 
 

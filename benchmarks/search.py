@@ -36,13 +36,12 @@ import spgcl
 from spgcl.estimator import choose_device
 from spgcl.evaluation import probe, score_predictions
 from spgcl.methods import find, resolved_settings
-from spgcl.methods.presets import known_graphs
 
 sys.path.insert(0, str(Path(__file__).parent))
 from fitted import embeddings_of
 from pairs import PAIRS_HELP, asked_pairs
 from record import append, machine, read_lines
-from spaces import DEFAULTS, FOR_ALL_METHODS, ROUNDS, SPACES, Round, drawn, spgcl_settings
+from spaces import DEFAULTS, FOR_ALL_METHODS, ROUNDS, SPACES, Round, drawn, own_preset, spgcl_settings
 
 RESULTS = Path(__file__).parents[1] / "results" / "search.jsonl"
 SCORED = RESULTS.with_name("scores.jsonl")
@@ -164,8 +163,7 @@ def scored_before(
     """Lines for published settings and defaults that were trained to be scored already."""
     for scored in records:
         method, name, seed = scored["method"], scored["dataset"], scored["seed"]
-        first = "published" if name in known_graphs("published", method) else None
-        for number, preset in ((0, first), (DEFAULTS, None)):
+        for number, preset in ((0, own_preset(method, name)), (DEFAULTS, None)):
             trial = (method, name, number)
             other = scored["preset"] != preset or scored["given"]
             if other or trial not in asked or seed in scores[trial]:

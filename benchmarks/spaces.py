@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from spgcl.methods import resolved_settings
+from spgcl.methods.presets import known_graphs
 
 Settings = dict[str, Any]
 Space = dict[str, list[Any]]
@@ -322,6 +323,11 @@ class Round:
         return sorted(first_scores, key=lambda trial: -first_scores[trial])[: self.finalists]
 
 
+def own_preset(method: str, graph: str) -> str | None:
+    """The published preset where it has the graph, else None: the defaults."""
+    return "published" if graph in known_graphs("published", method) else None
+
+
 def drawn(method: str, graph: str, trial: int) -> Settings:
     """A draw from the method's space; trial 0 is the published setting, or else the defaults."""
     if trial >= FIRST_LENGTH:
@@ -329,10 +335,7 @@ def drawn(method: str, graph: str, trial: int) -> Settings:
     if trial == DEFAULTS:
         return resolved_settings(method, None, graph, {})
     if trial == 0:
-        try:
-            return resolved_settings(method, "published", graph, {})
-        except ValueError:
-            return resolved_settings(method, None, graph, {})
+        return resolved_settings(method, own_preset(method, graph), graph, {})
     return _draw(SPACES[method], trial)
 
 
