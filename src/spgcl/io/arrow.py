@@ -1,9 +1,10 @@
 """Between NumPy and Arrow, by their buffers.
 
 Arrow's own conversions import pandas first, wherever it is installed, to ask whether they were given some of
-it. That takes longer than writing the embeddings of most graphs, so these ways lead around it.
+it. That takes longer than reading or writing most graphs, so these ways lead around it.
 """
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,32 @@ def text_to_arrow(values: NDArray[Any]) -> pa.Array:
 
 def numbers_from_arrow(values: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
     """Integers or floats, none of them missing."""
-    chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
-    parts = [np.from_dlpack(chunk) for chunk in chunks if len(chunk)]
+    parts = [np.from_dlpack(chunk) for chunk in _chunks(values)]
     if len(parts) == 1:
         return parts[0]
     return np.concatenate(parts) if parts else np.empty(0, dtype=values.type.to_pandas_dtype())
+
+
+def truths_from_arrow(values: pa.Array | pa.ChunkedArray) -> NDArray[np.bool_]:
+    """Truth values, none of them missing."""
+    return numbers_from_arrow(values.cast(pa.uint8())).astype(np.bool_)
+
+
+def text_from_arrow(values: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
+    """Text as str objects, none of it missing."""
+    words: list[str] = []
+    for chunk in _chunks(values):
+        offsets = np.int64 if pa.types.is_large_string(chunk.type) else np.int32
+        _, places, content = chunk.buffers()
+        ends = np.frombuffer(places, dtype=offsets)[chunk.offset : chunk.offset + len(chunk) + 1].tolist()
+        text = memoryview(content or b"")
+        words += [str(text[start:end], "utf-8") for start, end in pairwise(ends)]
+    # Filled in, as an array made of the list would look at every word.
+    found = np.empty(len(words), dtype=object)
+    found[:] = words
+    return found
+
+
+def _chunks(values: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
+    chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+    return [chunk for chunk in chunks if len(chunk)]

@@ -2,12 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spgcl.errors import InputError
+
+if TYPE_CHECKING:
+    from pyarrow import Array, ChunkedArray
+
+    # Numbers, str objects, or text that Arrow holds.
+    Ids: TypeAlias = NDArray[Any] | ChunkedArray
 
 # Given as the name of a weight column, it says that edges have no weights, whatever the source holds.
 NO_WEIGHTS = "none"
@@ -61,27 +67,41 @@ def positions_of(wanted: NDArray[Any], known: NDArray[Any]) -> NDArray[np.int64]
     return np.array([where.get(node, -1) for node in as_text(wanted).tolist()], dtype=np.int64)
 
 
-def number_ids(
-    sources: NDArray[Any], targets: NDArray[Any]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
-    """Positions of both ends among the sorted ids that occur, and those ids."""
-    import pyarrow as pa
+def number_ids(sources: "Ids", targets: "Ids") -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
+    """Positions of both ends among the sorted ids that occur, and those ids.
+
+    Hashing finds the distinct ids several times faster than sorting all end points does, and text that Arrow
+    holds becomes str objects for the distinct ones alone.
+    """
     from pyarrow import compute
 
-    if is_integer(sources) != is_integer(targets):
-        sources, targets = as_text(sources), as_text(targets)
-    kind = pa.int64() if is_integer(sources) else pa.large_string()
-    # Hashing finds the distinct ids several times faster than sorting all end points does.
-    coded = pa.array(np.concatenate([sources, targets]), type=kind).dictionary_encode()
-    order = compute.sort_indices(coded.dictionary).to_numpy()
+    from spgcl.io.arrow import numbers_from_arrow, numbers_to_arrow, text_from_arrow
+
+    numbers = all(isinstance(ids, np.ndarray) and is_integer(ids) for ids in (sources, targets))
+    if numbers:
+        both = numbers_to_arrow(np.concatenate([sources, targets], dtype=np.int64, casting="unsafe"))
+    else:
+        both = _joined_text(sources, targets)
+    coded = both.dictionary_encode()
+    order = numbers_from_arrow(compute.sort_indices(coded.dictionary))
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
-    ends = rank[coded.indices.to_numpy()]
-    ids = coded.dictionary.take(pa.array(order)).to_numpy(zero_copy_only=False)
-    return ends[: len(sources)], ends[len(sources) :], ids
+    places = rank[numbers_from_arrow(coded.indices)]
+    distinct = numbers_from_arrow(coded.dictionary) if numbers else text_from_arrow(coded.dictionary)
+    return places[: len(sources)], places[len(sources) :], distinct[order]
 
 
-def from_id_pairs(sources: NDArray[Any], targets: NDArray[Any], **known: Any) -> Draft:
+def _joined_text(*parts: "Ids") -> "Array":
+    import pyarrow as pa
+
+    chunks: list[Array] = []
+    for ids in parts:
+        text = pa.array(as_text(ids), type=pa.large_string()) if isinstance(ids, np.ndarray) else ids
+        chunks += text.cast(pa.large_string()).chunks if isinstance(text, pa.ChunkedArray) else [text]
+    return pa.chunked_array(chunks, type=pa.large_string()).combine_chunks()
+
+
+def from_id_pairs(sources: "Ids", targets: "Ids", **known: Any) -> Draft:
     """A draft of edges given by the ids of their ends."""
     first, second, ids = number_ids(sources, targets)
     return Draft(first, second, ids, complete=False, **known)

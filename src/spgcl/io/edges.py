@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from spgcl.errors import InputError
 from spgcl.io.draft import NO_WEIGHTS, Draft, from_id_pairs
-from spgcl.io.tables import Table, need_header, read_ids, read_numbers, read_table
+from spgcl.io.tables import Table, id_column, need_header, read_numbers, read_table
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ def read_edge_list(path: Path, named: EdgeColumns) -> Draft:
             f"{path.name}: {table.names[weighing]!r} used as edge weights; --weight none leaves it aside"
         )
     return from_id_pairs(
-        read_ids(table, source),
-        read_ids(table, target),
+        id_column(table, source),
+        id_column(table, target),
         weights=weights,
         notes=tuple(notes),
         origin=str(path),

@@ -134,16 +134,19 @@ def _read_cells(table: "Table", column: int) -> tuple[NDArray[Any], NDArray[np.b
     import pyarrow as pa
     from pyarrow import compute
 
+    from spgcl.io.arrow import text_to_arrow, truths_from_arrow
     from spgcl.io.tables import read_ids
 
     cells = table.columns[column]
     present = cells.is_valid()
     if pa.types.is_string(cells.type):
         words = compute.utf8_lower(compute.utf8_trim_whitespace(cells))
-        present = compute.and_(present, compute.invert(compute.is_in(words, pa.array(NO_LABEL))))
+        present = compute.and_(
+            present, compute.invert(compute.is_in(words, text_to_arrow(np.array(NO_LABEL))))
+        )
     elif pa.types.is_floating(cells.type):
-        present = compute.and_(present, compute.invert(compute.is_nan(cells).fill_null(True)))
-    known = np.asarray(present.to_numpy(), dtype=np.bool_)
+        present = compute.and_kleene(present, compute.invert(compute.is_nan(cells)))
+    known = truths_from_arrow(present)
     if not known.any():
         return np.zeros(len(known), dtype=np.int64), known
     columns = [*table.columns]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pyarrow import compute, parquet
 
 from spgcl.errors import InputError, unknown
-from spgcl.io.arrow import numbers_from_arrow
+from spgcl.io.arrow import numbers_from_arrow, text_from_arrow, truths_from_arrow
 from spgcl.io.opening import opening, require_file, suffix_of
 from spgcl.io.text import TextTable, is_number
 
@@ -98,6 +98,14 @@ def read_ids(table: Table, column: int, *, what: str = "id", exact: bool = False
         what: What an empty cell lacks, for the error.
         exact: Whether blanks around text, and empty text, are part of the id.
     """
+    ids = id_column(table, column, what=what, exact=exact)
+    return text_from_arrow(ids) if isinstance(ids, pa.ChunkedArray) else ids
+
+
+def id_column(
+    table: Table, column: int, *, what: str = "id", exact: bool = False
+) -> NDArray[Any] | pa.ChunkedArray:
+    """The same as `read_ids`, with text left in Arrow's hands."""
     values = table.columns[column]
     if values.null_count:
         raise _missing(table, column, _first(compute.is_null(values)), what)
@@ -117,25 +125,24 @@ def read_ids(table: Table, column: int, *, what: str = "id", exact: bool = False
     return np.array([str(value) for value in values.to_pylist()], dtype=object)
 
 
-def _text_ids(table: Table, column: int, what: str) -> NDArray[Any]:
+def _text_ids(table: Table, column: int, what: str) -> NDArray[Any] | pa.ChunkedArray:
     values = compute.utf8_trim_whitespace(table.columns[column])
-    empty = compute.equal(values, "")
-    if compute.any(empty).as_py():
-        raise _missing(table, column, _first(empty), what)
+    filled = numbers_from_arrow(compute.binary_length(values)) > 0
+    if not filled.all():
+        raise _missing(table, column, int(np.argmin(filled)), what)
     return _whole_or_text(values)
 
 
-def _whole_or_text(values: pa.ChunkedArray) -> NDArray[Any]:
+def _whole_or_text(values: pa.ChunkedArray) -> NDArray[Any] | pa.ChunkedArray:
     try:
         whole = values.cast(pa.int64())
     except pa.ArrowInvalid:
-        return np.asarray(values.to_numpy())
+        return values
     # The cast reads 007, -0 and 0x10 as numbers, which would not be given back as written.
-    longer = compute.greater(compute.binary_length(values), 1)
-    padded = compute.or_(
-        compute.and_(compute.starts_with(values, "0"), longer), compute.starts_with(values, "-0")
-    )
-    return np.asarray((values if compute.any(padded).as_py() else whole).to_numpy())
+    longer = numbers_from_arrow(compute.binary_length(values)) > 1
+    padded = truths_from_arrow(compute.starts_with(values, "0")) & longer
+    padded |= truths_from_arrow(compute.starts_with(values, "-0"))
+    return values if padded.any() else numbers_from_arrow(whole)
 
 
 def read_numbers(table: Table, column: int) -> NDArray[np.float32]:
@@ -189,7 +196,7 @@ def _first_unparsed(values: pa.ChunkedArray) -> int:
 
 
 def _first(mask: pa.ChunkedArray) -> int:
-    return int(compute.index(mask, True).as_py())
+    return int(np.argmax(truths_from_arrow(mask)))
 
 
 def _missing(table: Table, column: int, index: int, what: str) -> InputError:
@@ -231,4 +238,5 @@ def _lengths(values: pa.ChunkedArray) -> NDArray[Any]:
     """How long the lists of a column are; -1 where there is none."""
     if pa.types.is_fixed_size_list(values.type) and not values.null_count:
         return np.full(len(values), values.type.list_size)
-    return numbers_from_arrow(compute.list_value_length(values).fill_null(-1))
+    lengths = compute.list_value_length(values)
+    return numbers_from_arrow(lengths.fill_null(-1) if lengths.null_count else lengths)

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import compute
 from pyarrow import csv as arrow_csv
 
 from spgcl.errors import InputError
+from spgcl.io.arrow import text_to_arrow
 from spgcl.io.opening import read_bytes, suffix_of
 
 SAMPLE_ROWS = 100
@@ -125,7 +127,9 @@ class TextTable:
         self.columns = self._columns()
         names = [cell for cell in first[:2] if not is_number(cell)]
         if self._headed and any(
-            compute.index(column, name).as_py() >= 0 for name in names for column in self.columns[:2]
+            compute.index(column, name).as_py() >= 0
+            for name in text_to_arrow(np.array(names, dtype=object))
+            for column in self.columns[:2]
         ):
             self._headed = usual = False
             self.columns = self._columns()
