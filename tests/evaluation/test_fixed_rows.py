@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from packing import needs_packing
 
 from spgcl.evaluation.fixed_rows import (
     BLOCK_ROWS,
@@ -10,10 +11,6 @@ from spgcl.evaluation.fixed_rows import (
     can_pack,
     fixed_rows,
     free_columns,
-)
-
-needs_packing = pytest.mark.skipif(
-    not can_pack(torch.zeros(1)), reason="torch has no library here that lays out rows"
 )
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 from made_tasks import make_splits, make_task
+from packing import needs_packing
 from sklearn.metrics import roc_auc_score
 
 from spgcl.errors import InputError
 from spgcl.evaluation import probe, tuned_probe
-from spgcl.evaluation.fixed_rows import can_pack
 from spgcl.evaluation.linear_probe import Training, initial_weights
 from spgcl.evaluation.stacking import stacks
 
@@ -77,10 +77,7 @@ def test_several_splits_get_one_start_each(task, uneven_splits):
     assert str(scores).endswith("accuracy over 3 splits")
 
 
-@pytest.mark.parametrize(
-    "packed",
-    [False, pytest.param(True, marks=pytest.mark.skipif(not can_pack(torch.zeros(1)), reason="no packing"))],
-)
+@pytest.mark.parametrize("packed", [False, pytest.param(True, marks=needs_packing)])
 @pytest.mark.parametrize(
     ("free_columns", "most_bytes", "groups"), [(12, 2**30, [1]), (0, 2**30, [3]), (0, 1, [1, 1, 1])]
 )
