@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from spgcl.io.arrow import (
+    from_arrow,
     numbers_from_arrow,
     numbers_to_arrow,
     text_from_arrow,
@@ -72,6 +73,13 @@ def test_truths_of_chunks():
     back = truths_from_arrow(chunks)
     assert back.dtype == np.bool_
     assert back.tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize("values", [["a", "b"], [True, False], [1, 2], [0.5, 1.5]], ids=str)
+def test_any_column_comes_back_as_its_kind(values):
+    back = from_arrow(pa.chunked_array([values]))
+    assert back.tolist() == values
+    assert back.dtype == (object if isinstance(values[0], str) else np.array(values).dtype)
 
 
 FRESH = """

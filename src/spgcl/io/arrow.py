@@ -30,6 +30,13 @@ def text_to_arrow(values: NDArray[Any]) -> pa.Array:
     return pa.Array.from_buffers(kind, len(encoded), parts)
 
 
+def from_arrow(values: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
+    """Numbers, truth values or text, none of them missing."""
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        return text_from_arrow(values)
+    return truths_from_arrow(values) if pa.types.is_boolean(values.type) else numbers_from_arrow(values)
+
+
 def numbers_from_arrow(values: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
     """Integers or floats, none of them missing."""
     parts = [np.from_dlpack(chunk) for chunk in _chunks(values)]

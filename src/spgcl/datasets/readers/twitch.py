@@ -45,13 +45,15 @@ def read_twitch_gamers(paths: Mapping[str, Path], *, directed: bool = False) -> 
 def _read_table(path: Path) -> dict[str, NDArray[Any]]:
     from pyarrow import ArrowInvalid, csv, string
 
+    from spgcl.io.arrow import from_arrow
+
     # Dates and truth values stay text: what they become is this module's decision.
     text = dict.fromkeys(("created_at", "updated_at", "language", "mature"), string())
     try:
         table = csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=text))
     except ArrowInvalid as error:
         raise InputError(f"{path}: not a readable csv ({error})") from None
-    return {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
+    return {name: from_arrow(table[name]) for name in table.column_names}
 
 
 def _order(ids: NDArray[Any], path: Path) -> NDArray[np.int64]:
