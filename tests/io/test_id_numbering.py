@@ -27,6 +27,11 @@ def test_numbers_are_numbered_in_their_order():
     assert ids[second].tolist() == targets.tolist()
 
 
+def test_numbers_beyond_the_range_are_refused_and_not_wrapped():
+    with pytest.raises(pa.ArrowInvalid, match="not in range"):
+        number_ids(np.array([1], dtype=np.uint64), np.array([2**63], dtype=np.uint64))
+
+
 def test_numbers_and_text_meet_as_text():
     first, second, ids = number_ids(np.array([10, 9]), CHUNKS[0].slice(0, 2))
     assert ids.tolist() == ["10", "9", "b", "zoë"]

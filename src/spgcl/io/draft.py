@@ -73,13 +73,13 @@ def number_ids(sources: "Ids", targets: "Ids") -> tuple[NDArray[np.int64], NDArr
     Hashing finds the distinct ids several times faster than sorting all end points does, and text that Arrow
     holds becomes str objects for the distinct ones alone.
     """
+    import pyarrow as pa
     from pyarrow import compute
 
-    from spgcl.io.arrow import numbers_from_arrow, numbers_to_arrow, text_from_arrow
+    from spgcl.io.arrow import from_arrow, numbers_from_arrow, numbers_to_arrow
 
-    numbers = all(isinstance(ids, np.ndarray) and is_integer(ids) for ids in (sources, targets))
-    if numbers:
-        both = numbers_to_arrow(np.concatenate([sources, targets], dtype=np.int64, casting="unsafe"))
+    if all(isinstance(ids, np.ndarray) and is_integer(ids) for ids in (sources, targets)):
+        both = numbers_to_arrow(np.concatenate([sources, targets])).cast(pa.int64())
     else:
         both = _joined_text(sources, targets)
     coded = both.dictionary_encode()
@@ -87,8 +87,7 @@ def number_ids(sources: "Ids", targets: "Ids") -> tuple[NDArray[np.int64], NDArr
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
     places = rank[numbers_from_arrow(coded.indices)]
-    distinct = numbers_from_arrow(coded.dictionary) if numbers else text_from_arrow(coded.dictionary)
-    return places[: len(sources)], places[len(sources) :], distinct[order]
+    return places[: len(sources)], places[len(sources) :], from_arrow(coded.dictionary)[order]
 
 
 def _joined_text(*parts: "Ids") -> "Array":
@@ -96,8 +95,10 @@ def _joined_text(*parts: "Ids") -> "Array":
 
     chunks: list[Array] = []
     for ids in parts:
-        text = pa.array(as_text(ids), type=pa.large_string()) if isinstance(ids, np.ndarray) else ids
-        chunks += text.cast(pa.large_string()).chunks if isinstance(text, pa.ChunkedArray) else [text]
+        if isinstance(ids, np.ndarray):
+            chunks.append(pa.array(as_text(ids) if is_integer(ids) else ids, type=pa.large_string()))
+        else:
+            chunks += ids.cast(pa.large_string()).chunks
     return pa.chunked_array(chunks, type=pa.large_string()).combine_chunks()
 
 
