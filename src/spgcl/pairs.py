@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
 from typing import Any
 
 import torch
@@ -192,12 +191,6 @@ class _InnerProducts(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> Tensor:
         rows: Tensor = ctx.saved_tensors[0]
         return (gradient + gradient.T) @ rows
-
-
-def upper_tiles(num_rows: int, side: int) -> Iterator[tuple[slice, slice]]:
-    """Rows and columns of square tiles on and above the diagonal: of a symmetric matrix they tell all."""
-    spans = [slice(start, start + side) for start in range(0, num_rows, side)]
-    return combinations_with_replacement(spans, 2)
 
 
 def pair_products(left: Tensor, right: Tensor, first: Tensor, second: Tensor | None = None) -> Tensor:

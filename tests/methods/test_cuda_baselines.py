@@ -49,7 +49,12 @@ def on_device(name: str, *, sparse: bool, directed: bool) -> tuple[Any, Prepared
 
 
 def trained(
-    name: str, start: Checkpoint | None = None, *, sparse: bool = False, directed: bool = False
+    name: str,
+    start: Checkpoint | None = None,
+    *,
+    sparse: bool = False,
+    directed: bool = False,
+    precision: str = "float32",
 ) -> tuple[list[float], torch.Tensor, dict[int, Checkpoint]]:
     method, prepared = on_device(name, sparse=sparse, directed=directed)
     saved: dict[int, Checkpoint] = {}
@@ -57,7 +62,7 @@ def trained(
     def save(checkpoint: Checkpoint) -> None:
         saved[checkpoint.step] = deepcopy(checkpoint)
 
-    with arithmetic(CUDA, "float32", deterministic=True):
+    with arithmetic(CUDA, precision, deterministic=True):
         history = train(method, prepared, seed=0, start=start, save=save, save_every=0.0)
     return history.losses, method.embed(prepared), saved
 
@@ -83,6 +88,17 @@ def test_recorded_training_equals_computed_training(
     assert len(replayed) == STEPS and recordings == [WARM_UP]
     assert replayed == pytest.approx(computed, rel=1e-4)
     assert len(set(replayed[WARM_UP:])) > 1
+    torch.testing.assert_close(vectors, expected, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["grace", "gca"])
+def test_recorded_training_equals_computed_training_in_half_precision(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replayed, vectors, _ = trained(name, precision="tf32")
+    monkeypatch.setattr("spgcl.stepping.WARM_UP", 10**6)
+    computed, expected, _ = trained(name, precision="tf32")
+    assert replayed == pytest.approx(computed, rel=1e-4)
     torch.testing.assert_close(vectors, expected, rtol=1e-3, atol=1e-4)
 
 

@@ -12,7 +12,7 @@ from spgcl.datasets import load
 from spgcl.evaluation import probe
 from spgcl.graph import Graph
 from spgcl.methods import gmi
-from spgcl.methods.gmi import GMI, adjacency_loss, jensen_shannon, other_nodes, summed_softplus
+from spgcl.methods.gmi import GMI, adjacency_loss, jensen_shannon, other_nodes, rectangle_softplus
 from spgcl.tensors import SparseMatrix
 from spgcl.training import train
 
@@ -111,11 +111,14 @@ def whole_adjacency_loss(vectors, adjacency):
 
 
 @pytest.mark.parametrize("numbers", [1, 7 * 30, 2**24])
-def test_blocks_give_the_value_and_the_gradient_of_all_pairs_at_once(monkeypatch, numbers):
+@pytest.mark.parametrize("sampled", [False, True])
+def test_blocks_give_the_value_and_the_gradient_of_all_pairs_at_once(monkeypatch, numbers, sampled):
     monkeypatch.setattr(gmi, "BLOCK_NUMBERS", numbers)
     vectors = some_vectors()
     adjacency, sources, targets = some_entries()
-    blocked = adjacency_loss(vectors, sources, targets)
+    # All rows in another order are a sample, too.
+    rows = torch.arange(29, -1, -1) if sampled else None
+    blocked = adjacency_loss(vectors, sources, targets, rows)
     (gradient,) = torch.autograd.grad(blocked, vectors)
     whole = whole_adjacency_loss(vectors, adjacency)
     (expected,) = torch.autograd.grad(whole, vectors)
@@ -124,12 +127,12 @@ def test_blocks_give_the_value_and_the_gradient_of_all_pairs_at_once(monkeypatch
 
 
 @pytest.mark.parametrize("numbers", [1, 2**24])
-def test_the_sum_over_all_products_has_the_gradients_of_differences(monkeypatch, numbers):
+def test_the_sum_over_products_with_some_rows_has_the_gradients_of_differences(monkeypatch, numbers):
     monkeypatch.setattr(gmi, "BLOCK_NUMBERS", numbers)
     columns = some_vectors(6)
     anchors = some_vectors(4)
-    assert torch.autograd.gradcheck(summed_softplus, (anchors, columns))
-    assert torch.autograd.gradcheck(lambda vectors: summed_softplus(vectors, vectors), columns)
+    assert torch.autograd.gradcheck(rectangle_softplus, (anchors, columns))
+    assert torch.autograd.gradcheck(lambda vectors: rectangle_softplus(vectors, vectors), columns)
 
 
 def test_sampled_rows_give_the_whole_in_expectation():
@@ -139,6 +142,20 @@ def test_sampled_rows_give_the_whole_in_expectation():
     whole = adjacency_loss(vectors, sources, targets).item()
     assert np.mean(sampled) == pytest.approx(whole, rel=1e-12)
     assert np.std(sampled) > 1e-3
+
+
+def test_without_a_weight_the_adjacency_is_not_looked_at(monkeypatch):
+    graph = make_graph()
+    method = make_method(graph, hidden=8, structure_weight=0.0)
+    prepared = method.prepare(graph, CPU)
+    monkeypatch.setattr(gmi, "adjacency_loss", lambda *_: torch.tensor(5.0))
+    without = method.loss(prepared, 0, torch.Generator().manual_seed(0))
+    method.structure_weight = 1.0
+    weighted = method.loss(prepared, 0, torch.Generator().manual_seed(0))
+    assert weighted.item() == pytest.approx(without.item() + 5)
+    monkeypatch.setattr(gmi, "adjacency_loss", None)
+    method.structure_weight = 0.0
+    method.loss(prepared, 0, torch.Generator().manual_seed(0)).backward()
 
 
 def test_nothing_as_large_as_all_pairs_is_kept_for_the_gradient(monkeypatch):

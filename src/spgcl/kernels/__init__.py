@@ -7,13 +7,12 @@ replayed.
 
 import math
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from spgcl.kernels.compiled import compiled_once
+from spgcl.kernels.compiled import load_kernels
 
 NAMES = (
     "narrow_rows",
@@ -64,23 +63,8 @@ def serve(tensor: Tensor) -> bool:
     return tensor.is_cuda and available()
 
 
-@cache
 def _kernels() -> dict[str, Any]:
-    """All kernels by name, compiled together: PyTorch's own wrapper would compile the file once a kernel.
-
-    Empty where this PyTorch has no such compiler: it is not part of its public interface.
-    """
-    source = (Path(__file__).parent / "step.cu").read_text(encoding="utf-8")
-    try:
-        from torch.cuda._utils import _cuda_load_module, _nvrtc_compile
-
-        capability = "".join(map(str, torch.cuda.get_device_capability()))
-        target = f"{torch.__version__} {torch.version.cuda} {capability}"
-        binary = compiled_once(source, target, lambda: _nvrtc_compile(source, NAMES[0])[0])
-        loaded = _cuda_load_module(binary, list(NAMES))
-    except (ImportError, AttributeError, TypeError, ValueError, RuntimeError, OSError):
-        return {}
-    return dict(loaded) if isinstance(loaded, dict) else {name: getattr(loaded, name) for name in NAMES}
+    return load_kernels("step.cu", NAMES)
 
 
 def _launch(

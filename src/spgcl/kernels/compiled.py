@@ -1,14 +1,41 @@
-"""What was compiled once, kept in the user's cache folder: compiling takes seconds, in every process anew."""
+"""Kernels compiled from sources beside this file.
+
+What was compiled once is kept in the user's cache folder: compiling takes seconds, in every process anew.
+"""
 
 import hashlib
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
+from typing import Any
+
+import torch
 
 from spgcl.files import user_cache
 
 _DIGEST_BYTES = 32
+
+
+@cache
+def load_kernels(file: str, names: tuple[str, ...]) -> dict[str, Any]:
+    """The kernels of a source beside this file, by name, compiled together.
+
+    PyTorch's own wrapper would compile the file once a kernel. Empty where this PyTorch has no such compiler:
+    it is not part of its public interface.
+    """
+    source = (Path(__file__).parent / file).read_text(encoding="utf-8")
+    try:
+        from torch.cuda._utils import _cuda_load_module, _nvrtc_compile
+
+        capability = "".join(map(str, torch.cuda.get_device_capability()))
+        target = f"{torch.__version__} {torch.version.cuda} {capability}"
+        binary = compiled_once(source, target, lambda: _nvrtc_compile(source, names[0])[0])
+        loaded = _cuda_load_module(binary, list(names))
+    except (ImportError, AttributeError, TypeError, ValueError, RuntimeError, OSError):
+        return {}
+    return dict(loaded) if isinstance(loaded, dict) else {name: getattr(loaded, name) for name in names}
 
 
 def compiled_once(source: str, target: str, compile_source: Callable[[], bytes]) -> bytes:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize, pad
 
+from spgcl.all_pairs import extended
 from spgcl.encoders import BatchNorm, Encoder
 from spgcl.graph import Graph
 from spgcl.largest import largest
@@ -17,8 +18,6 @@ from spgcl.tensors import SparseMatrix
 
 # Similarities of one block of rows with all nodes, or with all centres, are never larger than this.
 BLOCK_BYTES = 64 * 2**20
-# Matrix products on CUDA are several times slower where a row of theirs is no multiple of a few numbers long.
-MULTIPLE = 64
 
 
 def neighbour_loss(predictions: Tensor, targets: Tensor, pairs: SparseMatrix) -> Tensor:
@@ -56,7 +55,7 @@ def nearest_nodes(vectors: Tensor, others: Tensor, count: int, block_bytes: int 
         block_bytes: Largest size of a block of similarities.
     """
     found = []
-    columns = _extended(others)
+    columns = extended(others)
     for rows in _row_blocks(len(vectors), len(columns), vectors, block_bytes):
         similarities = vectors[rows] @ columns.T
         similarities[:, len(others) :] = -torch.inf
@@ -78,7 +77,7 @@ def k_means(vectors: Tensor, centres: Tensor, iterations: int, block_bytes: int 
         Cluster of every node, shape (clusterings, nodes).
     """
     means = marked_means if vectors.is_cuda else sorted_means
-    rows = _extended(vectors)
+    rows = extended(vectors)
     for _ in range(iterations):
         clusters = _nearest_centres(vectors, centres, block_bytes)
         centres = means(rows, pad(clusters, (0, len(rows) - len(vectors)), value=-1), centres)
@@ -137,11 +136,6 @@ def sorted_means(vectors: Tensor, clusters: Tensor, centres: Tensor) -> Tensor:
     counts = members.counts.view(num_clusterings, num_clusters, 1)
     sums = (members @ vectors).view_as(centres)
     return torch.where(counts > 0, sums / counts.clamp(min=1), centres)
-
-
-def _extended(vectors: Tensor) -> Tensor:
-    """On CUDA with rows of zeros below, up to a multiple that matrix products are quick with."""
-    return pad(vectors, (0, 0, 0, -len(vectors) % MULTIPLE)) if vectors.is_cuda else vectors
 
 
 def _row_blocks(num_rows: int, width: int, like: Tensor, block_bytes: int) -> list[slice]:

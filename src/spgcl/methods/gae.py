@@ -7,16 +7,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from spgcl.all_pairs import summed_softplus
 from spgcl.convolutions import Block, Convolution
 from spgcl.encoders import BatchNorm, Encoder
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
-from spgcl.pairs import pair_products, upper_tiles
+from spgcl.pairs import pair_products
 from spgcl.tensors import GraphTensors, SparseMatrix
-
-# Nodes whose scores with as many others are looked at together: they stay in a processor's cache, or keep an
-# accelerator busy.
-BLOCK_NODES = {"cpu": 1024, "cuda": 4096}
 
 
 @dataclass(eq=False, kw_only=True)
@@ -77,39 +74,13 @@ def full_reconstruction(vectors: Tensor, keys: Tensor, block_nodes: int | None =
         block_nodes: Rows and columns of a block of scores; by the device when None.
     """
     scores = _scores(vectors, keys)
-    size = block_nodes or BLOCK_NODES.get(vectors.device.type, BLOCK_NODES["cuda"])
-    total: Tensor = _AllPairs.apply(vectors, size)  # type: ignore[no-untyped-call]
+    total = summed_softplus(vectors, block_nodes)
     num_absent = max(1, len(vectors) ** 2 - len(keys))
     return (softplus(-scores).mean() + (total - softplus(scores).sum()) / num_absent) / 2
 
 
 def _scores(vectors: Tensor, keys: Tensor) -> Tensor:
     return pair_products(vectors, vectors, keys // len(vectors), keys % len(vectors))
-
-
-class _AllPairs(torch.autograd.Function):
-    """Sum of softplus(z_i z_j) over all pairs; its gradient is found in the same pass over the blocks.
-
-    The scores are symmetric: a tile beside the diagonal stands for the one across it, too.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, vectors: Tensor, size: int) -> Tensor:
-        total, gradients = vectors.new_zeros(()), torch.zeros_like(vectors)
-        for rows, columns in upper_tiles(len(vectors), size):
-            scores = vectors[rows] @ vectors[columns].T
-            total += (1 if rows == columns else 2) * softplus(scores).sum()
-            scores.sigmoid_()
-            gradients[rows].addmm_(scores, vectors[columns], alpha=2)
-            if rows != columns:
-                gradients[columns].addmm_(scores.T, vectors[rows], alpha=2)
-        ctx.save_for_backward(gradients)
-        return total
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        (gradients,) = ctx.saved_tensors
-        return gradient * gradients, None
 
 
 class GAE(Method):

@@ -9,6 +9,7 @@ from scipy import sparse
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
+from spgcl.all_pairs import summed_softplus
 from spgcl.convolutions import Convolution
 from spgcl.encoders import Activation, BatchNorm, Encoder
 from spgcl.graph import Graph
@@ -17,7 +18,7 @@ from spgcl.methods.method import Method, Prepared
 from spgcl.pairs import pair_products, sample_nodes
 from spgcl.tensors import GraphTensors, SparseMatrix
 
-# Numbers in a block of products of all pairs, and of rows gathered for edges: 64 MiB of float32.
+# Numbers in a block of products with sampled rows, and of rows gathered for edges: 64 MiB of float32.
 BLOCK_NUMBERS = 2**24
 
 
@@ -119,9 +120,13 @@ class GMI(Method):
         hidden = self.encoder(graph, None, generator)
         own = self._term(self.own, graph.features, hidden, generator)
         neighbour = self._term(self.neighbour, hidden, self._of_neighbours(prepared), generator)
+        total = self.own_weight * own + self.neighbour_weight * neighbour
+        # All pairs of nodes are most of the work.
+        if not self.structure_weight:
+            return total
         rows = sample_nodes(graph.num_nodes, self.rebuilt_rows, generator) if self.rebuilt_rows else None
         structure = adjacency_loss(hidden, graph.adjacency.row_of_entry, graph.adjacency.columns, rows)
-        return self.own_weight * own + self.neighbour_weight * neighbour + self.structure_weight * structure
+        return total + self.structure_weight * structure
 
     def embed(self, prepared: Prepared) -> Tensor:
         """H, the output of the encoder."""
@@ -182,23 +187,25 @@ def adjacency_loss(vectors: Tensor, sources: Tensor, targets: Tensor, rows: Tens
         rows: Nodes whose rows stand for all, where zeros are sampled; all rows when None.
     """
     num_nodes, edges = len(vectors), len(sources) / 2
-    anchors = vectors if rows is None else vectors[rows]
     size = max(1, BLOCK_NUMBERS // vectors.shape[1])
     attracting = repelling = torch.zeros((), dtype=vectors.dtype, device=vectors.device)
     for block in zip(torch.split(sources, size), torch.split(targets, size), strict=True):
         products = pair_products(vectors, vectors, *block)
         attracting, repelling = attracting + softplus(-products).sum(), repelling + softplus(products).sum()
-    everything = summed_softplus(anchors, vectors) * (num_nodes / len(anchors))
+    if rows is None:
+        everything = summed_softplus(vectors)
+    else:
+        everything = rectangle_softplus(vectors[rows], vectors) * (num_nodes / len(rows))
     return attracting / edges + (everything - repelling) / (num_nodes**2 - edges)
 
 
-def summed_softplus(anchors: Tensor, columns: Tensor) -> Tensor:
+def rectangle_softplus(anchors: Tensor, columns: Tensor) -> Tensor:
     """The sum of softplus over all products of a row of `anchors` with a row of `columns`."""
-    total: Tensor = _SummedSoftplus.apply(anchors, columns)  # type: ignore[no-untyped-call]
+    total: Tensor = _RectangleSoftplus.apply(anchors, columns)  # type: ignore[no-untyped-call]
     return total
 
 
-class _SummedSoftplus(torch.autograd.Function):
+class _RectangleSoftplus(torch.autograd.Function):
     """Both gradients are made block by block in the forward pass: keeping products would take N x N."""
 
     @staticmethod

@@ -7,10 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
-from torch.nn.functional import normalize
+from torch.nn.functional import normalize, pad
 
+from spgcl.all_pairs import upper_tiles
 from spgcl.errors import InputError
-from spgcl.pairs import upper_tiles
+from spgcl.kernels import tiles
 
 # Side of the square tiles in which similarities are computed: what a processor's cache holds, and what keeps
 # an accelerator busy. A few temporaries of a tile's size exist together.
@@ -19,6 +20,14 @@ TILE = {"cpu": 1024, "cuda": 8192}
 KEPT_BYTES = 256 * 2**20
 # Exponentials of similarities are added up as they are: their range is that of the temperature.
 LEAST_TEMPERATURE = {torch.float32: 1 / 40, torch.float64: 1 / 350}
+
+# Rows and columns of a tile in half precision, on CUDA: 512 MiB.
+HALVED_TILE = 16384
+# Similarities in half precision have eleven bits. Over lower temperatures they exceed ten, and exponentials
+# would be off by up to half a per cent.
+LEAST_HALVED_TEMPERATURE = 0.1
+# Shares of a row's sum are up to 1 and mostly far below: in the middle of the range of half precision.
+SHARES_SCALE = 2.0**14
 
 Tile = tuple[slice, slice, Tensor]
 
@@ -64,15 +73,20 @@ class _NodeContrast(torch.autograd.Function):
         scale = math.sqrt(temperature)
         scaled = vectors / scale
         partners = scaled.roll(len(vectors) // 2, 0)
-        keep = ctx.needs_input_grad[0] and scaled.element_size() * len(scaled) ** 2 <= KEPT_BYTES
-        kept = list(_tiles(scaled, side)) if keep else None
-        sums = _row_sums(scaled, kept or _tiles(scaled, side))
-        loss = (sums.log() - (scaled * partners).sum(1)).mean()
-        if ctx.needs_input_grad[0]:
-            tiles = kept or _tiles(scaled, side)
-            gradient = _repulsion(scaled, sums.reciprocal(), tiles).sub_(partners, alpha=2)
-            ctx.save_for_backward(gradient.div_(scale * len(vectors)))
-        return loss
+        wanted = ctx.needs_input_grad[0]
+        if temperature >= LEAST_HALVED_TEMPERATURE and tiles.serve(scaled):
+            halves = _Halves(scaled, HALVED_TILE)
+            sums = halves.row_sums()
+            repulsion = halves.repulsion(sums.reciprocal()) if wanted else None
+        else:
+            keep = wanted and scaled.element_size() * len(scaled) ** 2 <= KEPT_BYTES
+            kept = list(_tiles(scaled, side)) if keep else None
+            sums = _row_sums(scaled, kept or _tiles(scaled, side))
+            again = kept or _tiles(scaled, side)
+            repulsion = _repulsion(scaled, sums.reciprocal(), again) if wanted else None
+        if repulsion is not None:
+            ctx.save_for_backward(repulsion.sub_(partners, alpha=2).div_(scale * len(vectors)))
+        return (sums.log() - (scaled * partners).sum(1)).mean()
 
     @staticmethod
     @once_differentiable
@@ -110,3 +124,45 @@ def _tiles(vectors: Tensor, side: int) -> Iterator[Tile]:
         if rows == columns:
             exponentials.fill_diagonal_(0)
         yield rows, columns, exponentials
+
+
+class _Halves:
+    """The same sums and the same product on CUDA, of rows in half precision."""
+
+    def __init__(self, vectors: Tensor, side: int) -> None:
+        self.count, self.side = len(vectors), side
+        # Rows of zeros below: tiles need a number of columns that is a multiple of a few.
+        self.padded = pad(vectors, (0, 0, 0, -len(vectors) % tiles.MULTIPLE)).half()
+        self.rows = self.padded[: self.count]
+
+    def row_sums(self) -> Tensor:
+        sums = torch.zeros(self.count, device=self.rows.device)
+        for rows, columns, similarities in self._tiles():
+            width = len(sums[columns])
+            of_rows, of_columns = tiles.exponential_sums(similarities, width, diagonal=rows == columns)
+            sums[rows] += of_rows
+            if rows != columns:
+                sums[columns] += of_columns
+        return sums
+
+    def repulsion(self, shares: Tensor) -> Tensor:
+        shares = shares * SHARES_SCALE
+        padded = torch.zeros(self.padded.shape, device=shares.device)
+        result = padded[: self.count]
+        for rows, columns, both in self._tiles():
+            tiles.exponential_shares_(both, shares[rows], shares[columns], diagonal=rows == columns)
+            result[rows] += torch.mm(both, self.padded[columns], out_dtype=torch.float32)
+            if rows != columns:
+                padded[columns] += torch.mm(both.T, self.rows[rows], out_dtype=torch.float32)
+        return result.div_(SHARES_SCALE)
+
+    def _tiles(self) -> Iterator[Tile]:
+        """Similarities, every tile in the place of the one before.
+
+        Those rows of zeros are among the columns of the last tiles, not among the rows.
+        """
+        space = self.rows.new_empty(min(self.side, self.count) * min(self.side, len(self.padded)))
+        for rows, columns in upper_tiles(self.count, self.side):
+            one, other = self.rows[rows], self.padded[columns]
+            tile = space[: len(one) * len(other)].view(len(one), len(other))
+            yield rows, columns, torch.mm(one, other.T, out=tile)

@@ -1,0 +1,102 @@
+// Exponentials of a tile of products, which is in half precision: their sums, and their shares of sums.
+//
+// A tile is row-major with rows of `stride` numbers, a multiple of eight, of which the first `cols` count. Rows and
+// columns of a tile on the diagonal of the whole matrix are the same: entries on its own diagonal count nothing.
+// Every sum is added up in a fixed order: the same input gives the same bytes.
+
+#define EACH 8
+#define THREADS 256
+#define WARPS (THREADS / 32)
+#define ROWS 64
+
+// Eight numbers of eleven significant bits.
+struct Eight {
+  float of[EACH];
+};
+
+__device__ __forceinline__ Eight unpacked(uint4 read) {
+  unsigned pairs[4] = {read.x, read.y, read.z, read.w};
+  Eight out;
+#pragma unroll
+  for (int pair = 0; pair < 4; pair++)
+    asm("{.reg .f16 low, high; mov.b32 {low, high}, %2; cvt.f32.f16 %0, low; cvt.f32.f16 %1, high;}"
+        : "=f"(out.of[2 * pair]), "=f"(out.of[2 * pair + 1])
+        : "r"(pairs[pair]));
+  return out;
+}
+
+__device__ __forceinline__ uint4 packed(const Eight& numbers) {
+  unsigned pairs[4];
+#pragma unroll
+  for (int pair = 0; pair < 4; pair++)
+    asm("{.reg .f16 low, high; cvt.rn.f16.f32 low, %1; cvt.rn.f16.f32 high, %2; mov.b32 %0, {low, high};}"
+        : "=r"(pairs[pair])
+        : "f"(numbers.of[2 * pair]), "f"(numbers.of[2 * pair + 1]));
+  return make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
+}
+
+// Exponentials of eight entries of a row from `column` on; 0 for those that do not count.
+__device__ __forceinline__ Eight exponentials(const uint4* tile, long long at, int row, int column, int cols,
+                                              int diagonal) {
+  Eight numbers = unpacked(tile[at]);
+#pragma unroll
+  for (int each = 0; each < EACH; each++) {
+    bool counts = column + each < cols && !(diagonal && column + each == row);
+    numbers.of[each] = counts ? __expf(numbers.of[each]) : 0.f;
+  }
+  return numbers;
+}
+
+// What a block, ROWS rows of EACH * THREADS columns, has in each row and in each column. Sums of rows go to row
+// blockIdx.x of `row_parts`, sums of columns to row blockIdx.y of `column_parts`.
+extern "C" __global__ void exponential_sums(const uint4* tile, float* row_parts, float* column_parts, int rows,
+                                            int cols, int stride, int diagonal) {
+  __shared__ float parts[WARPS][ROWS];
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32, first = blockIdx.y * ROWS;
+  int column = EACH * (blockIdx.x * THREADS + threadIdx.x);
+  Eight sums = {};
+  for (int place = 0; place < ROWS; place++) {
+    int row = first + place;
+    float own = 0.f;
+    if (row < rows && column < stride) {
+      long long at = ((long long)row * stride + column) / EACH;
+      Eight numbers = exponentials(tile, at, row, column, cols, diagonal);
+#pragma unroll
+      for (int each = 0; each < EACH; each++) {
+        own += numbers.of[each];
+        sums.of[each] += numbers.of[each];
+      }
+    }
+    for (int step = 16; step > 0; step >>= 1) own += __shfl_xor_sync(0xffffffffu, own, step);
+    if (lane == 0) parts[warp][place] = own;
+  }
+  __syncthreads();
+  int place = threadIdx.x;
+  if (place < ROWS && first + place < rows) {
+    float total = 0.f;
+    for (int each = 0; each < WARPS; each++) total += parts[each][place];
+    row_parts[(long long)blockIdx.x * rows + first + place] = total;
+  }
+#pragma unroll
+  for (int each = 0; each < EACH; each++)
+    if (column + each < cols) column_parts[(long long)blockIdx.y * cols + column + each] = sums.of[each];
+}
+
+// In place of every product its exponential, times the sum of a weight of its row and one of its column.
+extern "C" __global__ void exponential_shares(uint4* tile, const float* row_weights, const float* column_weights,
+                                              int rows, int cols, int stride, int diagonal) {
+  int first = blockIdx.y * ROWS, column = EACH * (blockIdx.x * THREADS + threadIdx.x);
+  if (column >= stride) return;
+  Eight weights;
+#pragma unroll
+  for (int each = 0; each < EACH; each++)
+    weights.of[each] = column + each < cols ? column_weights[column + each] : 0.f;
+  for (int row = first; row < min(rows, first + ROWS); row++) {
+    long long at = ((long long)row * stride + column) / EACH;
+    Eight numbers = exponentials(tile, at, row, column, cols, diagonal);
+    float weight = row_weights[row];
+#pragma unroll
+    for (int each = 0; each < EACH; each++) numbers.of[each] *= weight + weights.of[each];
+    tile[at] = packed(numbers);
+  }
+}
