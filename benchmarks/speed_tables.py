@@ -39,11 +39,17 @@ PAPER_MEMORY = {
 }
 
 
-def by_machine(records: Iterable[Record]) -> dict[str, list[Record]]:
-    """The latest record of every graph and setting, by machine; graphs in the paper's order, then others."""
+def by_machine(
+    records: Iterable[Record], joined: Callable[[Record | None, Record], Record] = lambda _, record: record
+) -> dict[str, list[Record]]:
+    """One record of every graph and setting, by machine; graphs in the paper's order, then others.
+
+    The latest, unless `joined` makes another one of it and what came before.
+    """
     found: dict[str, dict[tuple[str, str], Record]] = defaultdict(dict)
     for record in records:
-        found[machine_of(record)][record.get("dataset", ""), given_of(record)] = record
+        key, known = (record.get("dataset", ""), given_of(record)), found[machine_of(record)]
+        known[key] = joined(known.get(key), record)
     order = {graph: place for place, graph in enumerate(AUTHORS_STEP)}
 
     def place(key: tuple[str, str]) -> tuple[int, str, str]:
@@ -69,7 +75,7 @@ def given_of(record: Record) -> str:
 
 def speed_summary(records: Sequence[Record], table: Table, nothing: str) -> str:
     """Where the authors' code was timed: steps of theirs and of others, and whole runs of ours."""
-    steps, whole_runs = _fullest(records).get(AUTHORS_PROCESSOR, []), _whole_runs(records)
+    steps, whole_runs = _current(records).get(AUTHORS_PROCESSOR, []), _whole_runs(records)
     whole = {(run["dataset"], given_of(run)): run for run in whole_runs.get(AUTHORS_PROCESSOR, [])}
     subjects = {(record["dataset"], given_of(record)): record["subjects"] for record in steps}
     rows = []
@@ -86,9 +92,24 @@ def speed_summary(records: Sequence[Record], table: Table, nothing: str) -> str:
     return table(["graph", *columns], rows) if rows else nothing
 
 
-def _fullest(records: Sequence[Record]) -> dict[str, list[Record]]:
-    """A record with more subjects, or of more rounds, counts before a later one: it says more."""
-    return by_machine(sorted(records, key=lambda record: (len(record["subjects"]), record["rounds"])))
+def _current(records: Sequence[Record]) -> dict[str, list[Record]]:
+    """What to show of every graph and setting: the latest record, and others' steps from those before it.
+
+    One of more rounds counts before a later one. One with a reference counts whole, before all without: what
+    it says of us is a ratio within one run.
+    """
+    ordered = sorted(records, key=lambda record: ("ratios" in record, record["rounds"]))
+    return by_machine(ordered, _joined)
+
+
+def _joined(before: Record | None, record: Record) -> Record:
+    if before is None:
+        return record
+    if "ratios" in record:
+        fuller = "ratios" in before and len(before["subjects"]) > len(record["subjects"])
+        return before if fuller else record
+    latest = record if OURS in record["subjects"] else before
+    return {**latest, "subjects": {**before["subjects"], **record["subjects"]}}
 
 
 def _whole_runs(records: Iterable[Record]) -> dict[str, list[Record]]:
@@ -98,7 +119,7 @@ def _whole_runs(records: Iterable[Record]) -> dict[str, list[Record]]:
 def speed_section(records: Sequence[Record], table: Table, nothing: str) -> str:
     """For every machine: phases beside the reference, a step beside its floor, end to end."""
     parts = []
-    latest_of, whole_runs = _fullest(records), _whole_runs(records)
+    latest_of, whole_runs = _current(records), _whole_runs(records)
     for machine in dict.fromkeys(map(machine_of, records)):
         latest = latest_of[machine]
         parts.append(f"### {machine}\n\n{_about(latest)}\n\n{phase_table(latest, table)}")

@@ -236,13 +236,27 @@ def test_the_summary_of_speed_stands_beside_the_authors_code(tables):
         timed("cora", {"spgcl": 0.0008}, given=pool, total=9.0),
         timed("cora", {"spgcl": 0.0007}, given=pool, total=2.04),
         timed("cora", {"spgcl": 0.0011, "bgrl": 0.003, "grace": 0.004}),
-        # Later, but without the others; and on a device that the authors' code was not timed on.
+        # Later without the others, and one of them alone; and where the authors' code was not timed.
         timed("cora", {"spgcl": 0.0009}),
+        timed("cora", {"grace": 0.002}),
         timed("actor", {"spgcl": 0.1}, processor="another"),
     ]
     lines = tables.speed_tables.speed_summary(records, tables.table, "nothing").splitlines()
-    assert lines[2:] == ["| cora | 11.8 | 4.00 | 3.00 | 1.10 | 0.70 | 2.0 |"]
+    assert lines[2:] == ["| cora | 11.8 | 2.00 | 3.00 | 0.90 | 0.70 | 2.0 |"]
     assert tables.speed_tables.speed_summary([], tables.table, "nothing") == "nothing"
+
+
+def test_what_was_timed_beside_a_reference_counts_whole(tables):
+    ratios = {"ratios": {"step": 4.0}}
+    records = [
+        timed("cora", {"spgcl": 0.001, "reference": 0.004}) | ratios,
+        timed("cora", {"spgcl": 0.002, "reference": 0.008, "grace": 0.003}) | ratios,
+        # Later, with fewer subjects, or without a reference.
+        timed("cora", {"spgcl": 0.005, "reference": 0.02}) | ratios,
+        timed("cora", {"spgcl": 0.006, "bgrl": 0.007, "grace": 0.008}),
+    ]
+    lines = tables.speed_tables.speed_summary(records, tables.table, "nothing").splitlines()
+    assert lines[2:] == ["| cora | 11.8 | 3.00 | - | 2.00 | - | - |"]
 
 
 def test_the_search_is_won_by_the_best_mean_of_the_final_round(tables):
