@@ -97,7 +97,7 @@ def _series(
     num_nodes = matrix.shape[0]
     if keep < 0:
         raise InputError(f"keep is {keep}; it must be 0 or more")
-    if not keep and num_nodes > EXACT_UP_TO:
+    if num_nodes > EXACT_UP_TO and (not keep or keep >= num_nodes):
         raise InputError(
             f"all entries of a diffusion over {num_nodes:,} nodes take {8 * num_nodes**2:,} bytes; "
             "keep the largest of every row (keep)"

@@ -3,10 +3,12 @@
 import re
 import time
 
+import numpy as np
 import pytest
 import torch
 
 from spgcl.errors import InputError
+from spgcl.graph import Graph
 from spgcl.methods import METHODS, create, parameters
 from spgcl.methods import memory as estimates
 from spgcl.runs import explained_memory
@@ -58,6 +60,15 @@ def test_weights_beyond_the_machine_are_refused_at_once():
         InputError, match=r"more bytes than can be counted.*; lower hidden or predictor_width"
     ):
         create("afgrl", 64, seed=0, settings={"hidden": 2**60})
+
+
+@pytest.mark.parametrize(("name", "needed"), [("spectral", "24,000,000"), ("fastrp", "12,000,000")])
+def test_methods_without_weights_say_what_they_need_before_they_start(name, needed, monkeypatch):
+    monkeypatch.setattr(estimates, "_memory_bytes", lambda: 10**7)
+    graph = Graph.from_edges([0, 1], [1, 999], np.ones((1000, 2), np.float32))
+    method = create(name, 2, num_nodes=1000, seed=0, settings={"hidden": 1000})
+    with pytest.raises(InputError, match=rf"take {needed} bytes, and this machine has 10,000,000; lower hid"):
+        method.prepare(graph, torch.device("cpu"))
 
 
 def test_a_node_has_weights_of_its_own(monkeypatch):

@@ -10,6 +10,7 @@ from scipy import sparse
 from torch import Tensor
 
 from spgcl.graph import Graph
+from spgcl.methods.memory import require_bytes
 from spgcl.methods.method import Method, Prepared
 from spgcl.tensors import GraphTensors, SparseMatrix
 
@@ -62,8 +63,11 @@ class FastRP(Method):
         self.register_buffer("seed", torch.randint(2**62, ()))
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
-        """Divide the rows of the adjacency by their sums."""
+        """Divide the rows of the adjacency by their sums, if the embeddings will have room."""
         del supervision
+        # The projection, a power of the transitions times it, and their sum.
+        needed = 3 * 4 * graph.num_nodes * self.hidden
+        require_bytes(type(self), "the embeddings and what they are added up from", needed)
         adjacency = graph.adjacency
         strengths = adjacency.sum(axis=1, dtype=np.float64)
         scale = np.divide(1, strengths, out=np.zeros_like(strengths), where=strengths > 0)

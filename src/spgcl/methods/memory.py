@@ -51,13 +51,23 @@ def require_room(
     # Shapes without storage are exact but cost a second at first use: only where much may be asked for.
     if 4 * widest * max(widest, num_features, num_nodes) < _SMALL_BYTES:
         return
-    needed, available = _weight_bytes(method, num_features, num_nodes, task, values), _memory_bytes()
+    needed = _weight_bytes(method, num_features, num_nodes, task, values)
+    require_bytes(method, "the weights alone", needed)
+
+
+def require_bytes(method: type[Method], what: str, needed: int | None) -> None:
+    """Refuse what is larger than this machine's memory.
+
+    Args:
+        method: Whose settings to lower.
+        what: The thing, in words.
+        needed: Its bytes; None for more than can be counted.
+    """
+    available = _memory_bytes()
     if needed is None or needed > available:
         amount = "more bytes than can be counted" if needed is None else f"{needed:,} bytes"
         ways = _lower([name for name in WIDTHS if name in parameters(method)])
-        raise InputError(
-            f"out of memory: the weights alone take {amount}, and this machine has {available:,}; {ways}"
-        )
+        raise InputError(f"out of memory: {what} take {amount}, and this machine has {available:,}; {ways}")
 
 
 def _weight_bytes(

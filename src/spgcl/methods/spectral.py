@@ -8,6 +8,7 @@ from torch import Tensor
 
 from spgcl.graph import Graph
 from spgcl.io.structural import spectral_features
+from spgcl.methods.memory import require_bytes
 from spgcl.methods.method import Method, Prepared
 from spgcl.tensors import GraphTensors
 
@@ -35,8 +36,11 @@ class Spectral(Method):
         self.hidden = hidden
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
-        """Solve for the eigenvectors, on the host."""
+        """Solve for the eigenvectors, on the host, if they have room."""
         del supervision
+        # The solver has three blocks of them at once, in float64.
+        needed = 3 * 8 * graph.num_nodes * min(self.hidden, graph.num_nodes)
+        require_bytes(type(self), "the eigenvectors alone", needed)
         vectors = torch.as_tensor(spectral_features(graph.adjacency, self.hidden), device=device)
         return SpectralPrepared(GraphTensors.of(graph, device), vectors=vectors)
 
