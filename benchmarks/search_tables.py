@@ -102,8 +102,11 @@ def _decided(records: Sequence[Record], method: str) -> dict[str, tuple[dict[int
     return {name: (found[name], best) for name, best in winners.items() if best is not None}
 
 
-def searched_text(records: Sequence[Record], method: str) -> str:
-    """Of the graphs that SP-GCL was searched on, those where a method was too, and those where it was not."""
+def searched_text(records: Sequence[Record], method: str, scores: Sequence[Record]) -> str:
+    """Of the graphs that SP-GCL was searched on, those where a method was too, and those where it was not.
+
+    And those whose winner has no test score among the `scores`, so that another setting is shown.
+    """
     if method not in spaces.SPACES:
         return ""
     decided = _decided(records, method)
@@ -111,8 +114,16 @@ def searched_text(records: Sequence[Record], method: str) -> str:
     done = [name for name in graphs if name in decided]
     left = [name for name in graphs if name not in decided]
     trials = spaces.ROUNDS["draws"].trials
-    text = f"Searched, {trials} settings a graph: {', '.join(done)}." if done else "No graph was searched."
-    return f"{text} Not yet: {', '.join(left)}." if done and left else text
+    if not done:
+        return "No graph was searched."
+    parts = [f"Searched, {trials} settings a graph: {', '.join(done)}."]
+    if left:
+        parts.append(f"Not yet: {', '.join(left)}.")
+    scored = {(record["method"], record["preset"], record["dataset"]) for record in scores}
+    drawn = (name for name in done if _kind(decided[name][1]) == KINDS["draws"])
+    if unscored := [name for name in drawn if (method, "validated", name) not in scored]:
+        parts.append(f"What was found and has no test score yet: {', '.join(unscored)}.")
+    return " ".join(parts)
 
 
 def budget_text(records: Sequence[Record]) -> str:

@@ -137,9 +137,11 @@ behind the best of each graph, in points of validation score.
 """
 
 
-def method_section(name: str, best: dict[str, list[Record]], searched: Sequence[Record]) -> str:
+def method_section(
+    name: str, best: dict[str, list[Record]], searched: Sequence[Record], scores: Sequence[Record]
+) -> str:
     """What a method's page says of its scores, and of how they were looked for."""
-    parts = [score_tables.method_table(name, best), search_tables.searched_text(searched, name)]
+    parts = [score_tables.method_table(name, best), search_tables.searched_text(searched, name, scores)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -167,7 +169,7 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
             "search": search_tables.found_table(searched, table, NO_RESULTS),
         },
         **{
-            f"docs/methods/{name}.md": {"scores": method_section(name, best.get(name, {}), searched)}
+            f"docs/methods/{name}.md": {"scores": method_section(name, best.get(name, {}), searched, scores)}
             for name in METHODS
             if name != "spgcl"
         },

@@ -315,9 +315,15 @@ def test_a_page_says_which_graphs_were_searched(tables):
         *done("gca", "actor")[:9],
     ]
     text = tables.search_tables.searched_text
-    assert text(records, "grace") == "Searched, 25 settings a graph: actor. Not yet: cora."
-    assert text(records, "gca") == "No graph was searched."
-    assert text(records, "raw") == ""
+    scores = [{"method": "grace", "dataset": "actor", "preset": "validated"}]
+    assert text(records, "grace", scores) == "Searched, 25 settings a graph: actor. Not yet: cora."
+    assert text(records, "gca", scores) == "No graph was searched."
+    assert text(records, "raw", scores) == ""
+    # The defaults were scored, the winner was not: that matters where it is another setting than they are.
+    scores[0]["preset"] = None
+    assert text(records, "grace", scores).endswith("What was found and has no test score yet: actor.")
+    kept = [{**record, "validation": -record["validation"]} for record in records]
+    assert text(kept, "grace", scores) == "Searched, 25 settings a graph: actor. Not yet: cora."
 
 
 def test_the_validated_preset_holds_the_winners_of_the_committed_search(tables):
