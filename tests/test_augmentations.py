@@ -317,6 +317,37 @@ def test_shuffled_nodes_have_the_rows_of_others(sparsely):
     assert view.adjacency is graph.adjacency
 
 
+@pytest.mark.parametrize("sparsely", [False, True])
+def test_shuffled_features_have_the_products_and_gradients_of_their_dense_matrix(sparsely):
+    graph = augment.mask_features(random_graph(60, 150, sparsely=sparsely), 0.3, seeded())
+    view = augment.shuffle_nodes(graph, seeded())
+    assert isinstance(view.features, SparseMatrix) == sparsely
+    expected = features_of(graph)[torch.randperm(60, generator=seeded())]
+    assert torch.equal(features_of(view), expected)
+    other = torch.randn(expected.shape[1], 5, generator=seeded(1), requires_grad=True)
+    weights = torch.randn(60, 5, generator=seeded(2))
+    product = view.features @ other
+    (gradient,) = torch.autograd.grad((product * weights).sum(), other)
+    torch.testing.assert_close(product, expected @ other, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(gradient, expected.T @ weights, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("sparsely", [False, True])
+def test_shuffled_nodes_can_be_shuffled_dropped_and_chosen(sparsely):
+    graph = random_graph(60, 150, sparsely=sparsely)
+    generator = seeded()
+    view = augment.shuffle_nodes(augment.shuffle_nodes(graph, generator), generator)
+    again = seeded()
+    first, second = (torch.randperm(60, generator=again) for _ in range(2))
+    expected = features_of(graph)[first][second]
+    assert torch.equal(features_of(view), expected)
+    kept = torch.rand(60, generator=seeded(1)) < 0.5
+    assert torch.equal(features_of(augment.keep_nodes(view, kept)), expected * kept[:, None])
+    if sparsely:
+        chosen = torch.tensor([40, 3, 3, 59])
+        assert torch.equal(view.features.select(chosen).dense(), expected[chosen])
+
+
 def test_mirrored_entries_are_the_other_direction():
     adjacency = random_graph(30, 70).adjacency
     mirror = augment.mirror_entries(adjacency)

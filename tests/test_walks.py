@@ -27,9 +27,10 @@ WEIGHTS = [1.0, 2.5, 0.5, 3.0, 1.0, 0.25, 2.0, 1.0, 4.0]
 def make_graph(*, weighted=True, directed=False):
     sources, targets = np.array(EDGES).T
     if directed:
-        # Some arcs go both ways, so that walks can turn back.
-        sources, targets = np.r_[sources, targets[:6], 4], np.r_[targets, sources[:6], 0]
-    weights = np.r_[WEIGHTS, WEIGHTS[:6], 1.5] if directed else np.array(WEIGHTS)
+        # Some arcs go both ways, so that walks can turn back; others close triangles in one direction only,
+        # against the walk (3, 4, 0) and along with it (3, 4, 5).
+        sources, targets = np.r_[sources, targets[:6], 4, 0, 3], np.r_[targets, sources[:6], 0, 3, 5]
+    weights = np.r_[WEIGHTS, WEIGHTS[:6], 1.5, 2.0, 0.5] if directed else np.array(WEIGHTS)
     return Graph.from_edges(
         sources,
         targets,
@@ -94,8 +95,9 @@ def test_listing_all_neighbours_gives_the_same_distribution(weighted, directed, 
     test_biased_steps_have_the_exact_second_order_distribution(weighted, directed, 0.3, 3)
 
 
-def test_whole_walks_keep_to_the_second_order_distribution():
-    graph, p, q = make_graph(), 0.5, 2.0
+@pytest.mark.parametrize("directed", [False, True])
+def test_whole_walks_keep_to_the_second_order_distribution(directed):
+    graph, p, q = make_graph(directed=directed), 0.5, 2.0
     starts = torch.arange(8).repeat(2000)
     found = random_walks(
         WalkGraph.of(graph, CPU), starts, 6, seeded(), return_parameter=p, in_out_parameter=q
@@ -161,8 +163,18 @@ def test_expected_visits_are_those_of_a_walk_from_every_node(weighted, directed)
     np.testing.assert_allclose(expected_visits(graph, 5), expected)
 
 
-def test_the_graph_is_left_as_it_was():
-    graph = make_graph()
-    digest = graph.digest
-    random_walks(WalkGraph.of(graph, CPU), torch.arange(9), 5, seeded(), return_parameter=0.5)
-    assert make_graph().digest == digest
+@pytest.mark.parametrize(("weighted", "directed"), SHAPES)
+@pytest.mark.parametrize("proposals", [0, walks.PROPOSALS])
+def test_the_graph_is_left_as_it_was(weighted, directed, proposals, monkeypatch):
+    monkeypatch.setattr(walks, "PROPOSALS", proposals)
+    graph = make_graph(weighted=weighted, directed=directed)
+    paths, starts = WalkGraph.of(graph, CPU), torch.arange(9)
+    arrays = [graph.rows, graph.columns, graph.features]
+    tensors = [starts, paths.rows, paths.columns, paths.keys]
+    if weighted:
+        arrays, tensors = [*arrays, graph.weights], [*tensors, paths.sums]
+    parts = [*arrays, *(tensor.numpy() for tensor in tensors)]
+    before = [part.copy() for part in parts]
+    random_walks(paths, starts, 5, seeded(), return_parameter=0.5, in_out_parameter=2.0)
+    expected_visits(graph, 5)
+    np.testing.assert_equal(parts, before)

@@ -127,6 +127,8 @@ def shuffle_nodes(graph: GraphTensors, generator: torch.Generator) -> GraphTenso
     features = graph.features
     if isinstance(features, SparseMatrix):
         parts = (features.rows, features.columns, features.values, features.num_columns)
+        if isinstance(features, Shuffled):
+            order = features.order[order]
         return replace(
             graph, features=Shuffled(*parts, lasting=features.lasting, known=features.pattern, order=order)
         )
@@ -137,11 +139,17 @@ def shuffle_nodes(graph: GraphTensors, generator: torch.Generator) -> GraphTenso
 class Shuffled(SparseMatrix):
     """A matrix whose rows come in another order: its entries stay, and products have their rows reordered.
 
+    What is said of entries (`row_of_entry`, `transposed`) is of the order in which they are stored.
+
     Attributes:
         order: Row of the entries for every row.
     """
 
     order: Tensor
+
+    def select(self, chosen: Tensor) -> SparseMatrix:
+        """The chosen rows, in the order given; repeats are allowed."""
+        return super().select(self.order[chosen])
 
     def dense(self) -> Tensor:
         """The matrix with its zeros, rows in order."""
@@ -171,6 +179,8 @@ def keep_nodes(graph: GraphTensors, kept: Tensor) -> GraphTensors:
     view = keep_entries(graph, kept[adjacency.row_of_entry] & kept[adjacency.columns])
     features = graph.features
     if isinstance(features, SparseMatrix):
+        if isinstance(features, Shuffled):
+            kept = kept[features.order.argsort()]
         values = features.values * kept[features.row_of_entry].float()
         return replace(view, features=features.revalued(values))
     return replace(view, features=features * kept[:, None].float())

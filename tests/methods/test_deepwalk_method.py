@@ -80,22 +80,6 @@ def test_the_objective_is_word2vecs_pair_by_pair():
     assert float(pair_weights(present, window).sum()) == pytest.approx(pairs)
 
 
-def test_blocks_of_walks_give_the_same_loss_and_gradients(monkeypatch):
-    results = []
-    for rows in (skipgram.WALKS_A_BLOCK, 4):
-        monkeypatch.setattr(skipgram, "WALKS_A_BLOCK", rows)
-        method, prepared = fresh()
-        method.double()
-        for parameter in method.parameters():
-            parameter.data.copy_(random_vectors(*parameter.shape) / 3)
-        loss = method.loss(prepared, 0, draws(0, CPU))
-        loss.backward()
-        results.append((loss.detach(), *[parameter.grad for parameter in method.parameters()]))
-    assert len(prepared.memory["walks"]) > 4
-    for whole, blocked in zip(*results, strict=True):
-        torch.testing.assert_close(whole, blocked)
-
-
 def test_every_node_starts_as_many_walks_as_asked_for(monkeypatch):
     monkeypatch.setattr(skipgram, "WALKS_A_DRAW", 35)
     method, prepared = fresh()
