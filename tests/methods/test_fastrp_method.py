@@ -35,17 +35,8 @@ def embedded(graph, seed=0, **settings):
     return method.embed(prepared).numpy()
 
 
-@pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_powers_of_the_transition_matrix_are_projected_and_added(weighted, directed):
+def whole_powers(graph, projection, weights, penalty):
     """The equations with whole matrices: P, its powers, the diagonal L, the projection R."""
-    graph = make_graph(weighted=weighted, directed=directed)
-    _, prepared = fresh(graph)
-    projection = torch.randn(40, 6, generator=torch.Generator().manual_seed(1))
-    weights, penalty = (0.5, 1.0, 2.0, 3.0), 0.4
-    found = projected_powers(
-        prepared.transitions, prepared.strengths, projection, weights, degree_penalty=penalty
-    )
     matrix = graph.adjacency.toarray().astype(np.float64)
     degrees = matrix.sum(axis=1)
     transitions = np.array(
@@ -53,11 +44,36 @@ def test_powers_of_the_transition_matrix_are_projected_and_added(weighted, direc
     )
     relative = degrees / degrees.sum()
     diagonal = np.diag([share**-penalty if share else 0 for share in relative])
-    expected = sum(
+    return sum(
         weight * np.linalg.matrix_power(transitions, power) @ diagonal @ projection.numpy()
         for power, weight in enumerate(weights, 1)
     )
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_powers_of_the_transition_matrix_are_projected_and_added(weighted, directed):
+    graph = make_graph(weighted=weighted, directed=directed)
+    _, prepared = fresh(graph)
+    projection = torch.randn(40, 6, generator=torch.Generator().manual_seed(1))
+    weights, penalty = (0.5, 1.0, 2.0, 3.0), 0.4
+    found = projected_powers(
+        prepared.transitions, prepared.strengths, projection, weights, degree_penalty=penalty
+    )
+    expected = whole_powers(graph, projection, weights, penalty)
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_embedding_is_the_standardised_sum_of_powers_under_the_projection_of_the_seed(weighted, directed):
+    graph = make_graph(weighted=weighted, directed=directed)
+    powers = {"first_weight": 3.0, "second_weight": 0.5, "third_weight": 1.0, "fourth_weight": 2.0}
+    method, prepared = fresh(graph, **powers, degree_penalty=0.4)
+    projection = very_sparse_projection(40, 6, torch.Generator().manual_seed(int(method.seed)))
+    expected = whole_powers(graph, projection, powers.values(), 0.4)
+    expected = (expected - expected.mean(axis=0)) / expected.std(axis=0)
+    np.testing.assert_allclose(method.embed(prepared).numpy(), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_the_projection_is_as_sparse_as_the_paper_says():

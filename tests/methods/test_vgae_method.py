@@ -13,14 +13,20 @@ from spgcl.errors import InputError
 from spgcl.evaluation import probe
 from spgcl.graph import Graph
 from spgcl.methods import create
-from spgcl.methods.gae import full_reconstruction
+from spgcl.methods.gae import reconstruction
 from spgcl.methods.vgae import VGAE, divergence_from_prior
 from spgcl.training import train
 
 CPU = torch.device("cpu")
 TINY = {"hidden": 8, "embedding_width": 4, "steps": 6, "learning_rate": 0.05}
 # A fraction of full training; the narrower the encoder, the less an untrained one can do.
-FLOOR = {"hidden": 16, "embedding_width": 8, "steps": 100}
+FLOOR = {
+    "hidden": 16,
+    "embedding_width": 8,
+    "steps": 100,
+    "learning_rate": 0.01,
+    "normalise_features": False,
+}
 
 
 def make_graph():
@@ -38,6 +44,15 @@ def make_method(**changes):
 
 def seeded(seed=5):
     return torch.Generator().manual_seed(seed)
+
+
+def make_double(**changes):
+    """In double precision, with biases, and with weights large enough for scores far from zero."""
+    method, prepared = make_method(**changes)
+    for place, weight in enumerate(method.parameters()):
+        torch.nn.init.normal_(weight, std=0.5, generator=seeded(place))
+    prepared.graph = replace(prepared.graph, features=prepared.graph.features.double())
+    return method.double(), prepared
 
 
 def naive_divergence(means, log_deviations):
@@ -59,18 +74,37 @@ def test_the_divergence_is_that_of_naive_loops_and_of_the_distributions():
     assert divergence_from_prior(torch.zeros(4, 2), torch.zeros(4, 2)) == 0
 
 
+@pytest.mark.parametrize("negative_ratio", [0, 1, 2])
 @pytest.mark.parametrize("weight", [0.0, 1.0, 30.0])
-def test_the_loss_is_the_reconstruction_of_a_draw_and_the_divergence_of_a_pair(weight):
-    method, prepared = make_method(negative_ratio=0, divergence_weight=weight)
-    method.double()
-    prepared.graph = replace(prepared.graph, features=prepared.graph.features.double())
+def test_the_loss_is_the_reconstruction_of_a_draw_and_the_divergence_of_a_pair(weight, negative_ratio):
+    method, prepared = make_double(negative_ratio=negative_ratio, divergence_weight=weight)
     block = Block(prepared.graph.adjacency)
     hidden = method.first(prepared.graph, None, None)
     means, log_deviations = method.means(hidden, block), method.log_deviations(hidden, block)
-    noise = torch.randn(30, 4, generator=seeded(), dtype=torch.float64)
-    expected = full_reconstruction(means + noise * log_deviations.exp(), prepared.keys).item()
+    generator = seeded()
+    drawn = means + torch.randn(30, 4, generator=generator, dtype=torch.float64) * log_deviations.exp()
+    expected = reconstruction(drawn, prepared.keys, negative_ratio, generator).item()
     expected += weight * naive_divergence(means, log_deviations) / 30
     assert method.loss(prepared, 0, seeded()).item() == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("negative_ratio", [0, 2])
+def test_gradients_match_central_differences(negative_ratio):
+    method, prepared = make_double(negative_ratio=negative_ratio)
+
+    def value():
+        return method.loss(prepared, 0, seeded())
+
+    gradients = torch.autograd.grad(value(), list(method.parameters()))
+    for (name, weight), gradient in zip(method.named_parameters(), gradients, strict=True):
+        values, place = weight.detach().view(-1), int(gradient.abs().argmax())
+        kept, sides = values[place].item(), []
+        for shift in (1e-6, -1e-6):
+            values[place] = kept + shift
+            sides.append(value().item())
+        values[place] = kept
+        slope = (sides[0] - sides[1]) / 2e-6
+        assert gradient.view(-1)[place].item() == pytest.approx(slope, rel=1e-4, abs=1e-8), name
 
 
 def test_the_embedding_is_the_mean_and_takes_no_draw():
@@ -101,19 +135,21 @@ def test_an_embedding_without_width_is_refused():
         create("vgae", 5, seed=0, settings={"embedding_width": 0})
 
 
-def test_chameleon_trained_briefly_beats_its_untrained_encoder():
-    if not Path(os.environ.get("SPGCL_DATA", "absent"), "chameleon").is_dir():
-        pytest.skip("SPGCL_DATA does not name a folder with the files of chameleon")
-    dataset = load("chameleon")
+# Rebuilding edges tells classes where edges join nodes of one class, as they do in Cora. Columns are
+# standardised, as training also makes embeddings larger, which a probe of fixed rate takes for better ones.
+def test_cora_trained_briefly_beats_its_untrained_encoder():
+    if not Path(os.environ.get("SPGCL_DATA", "absent"), "cora").is_dir():
+        pytest.skip("SPGCL_DATA does not name a folder with the files of cora")
+    dataset = load("cora")
     torch.manual_seed(0)
     method = VGAE(dataset.graph.num_features, **FLOOR)
     prepared = method.prepare(dataset.graph, CPU)
 
     def accuracy():
-        return probe(
-            method.embed(prepared), dataset.labels, dataset.splits, epochs=200, learning_rate=0.02
-        ).mean
+        vectors = method.embed(prepared)
+        vectors = ((vectors - vectors.mean(dim=0)) / vectors.std(dim=0)).numpy()
+        return probe(vectors, dataset.labels, dataset.splits, epochs=200, learning_rate=0.01).mean
 
     untrained = accuracy()
     train(method, prepared, seed=0)
-    assert accuracy() > untrained + 3
+    assert accuracy() > untrained + 20
