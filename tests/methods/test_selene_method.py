@@ -1,13 +1,16 @@
 import copy
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from scipy import sparse
+from torch.autograd import gradcheck
 
+from spgcl.augment import drop_edges, mask_features
 from spgcl.datasets import load
 from spgcl.errors import InputError
 from spgcl.evaluation import probe
@@ -22,7 +25,7 @@ from spgcl.training import train
 CPU = torch.device("cpu")
 TINY = {"hidden": 8, "projection_width": 5, "seeds": 20, "steps": 5, "learning_rate": 0.05}
 # A fraction of full training, small enough for one core.
-FLOOR = {"hidden": 64, "steps": 30, "learning_rate": 5e-3}
+FLOOR = {"hidden": 32, "steps": 20}
 
 
 def make_graph(**changes):
@@ -37,6 +40,12 @@ def make_method(**changes):
     torch.manual_seed(0)
     method = SELENE(9, **{**TINY, **changes})
     return method, method.prepare(make_graph(), CPU)
+
+
+def in_double(method, prepared):
+    prepared.graph = replace(prepared.graph, features=prepared.graph.features.double())
+    prepared.structure = replace(prepared.structure, features=prepared.structure.features.double())
+    return method.double(), prepared
 
 
 def seeded(seed=5):
@@ -133,6 +142,33 @@ def test_without_noise_and_with_all_nodes_the_loss_is_that_of_its_three_parts():
     assert method.loss(prepared, 0, seeded()).item() == pytest.approx(expected, rel=1e-4)
 
 
+def test_a_step_compares_two_views_in_each_channel_and_rebuilds_clean_attributes():
+    method, prepared = in_double(*make_method(drop_edges=0.3, mask_features=0.5))
+    loss = method.loss(prepared, 0, seeded())
+    generator = seeded()
+    chosen = torch.randperm(50, generator=generator)[:20].sort().values
+    views = []
+    for _ in range(2):
+        view = mask_features(drop_edges(prepared.structure, 0.3, generator), 0.5, generator)
+        views.append(method.structure_head(method.structure_encoder(view, chosen, None)))
+    rows = replace(prepared.graph, features=prepared.graph.features[chosen])
+    masked = [mask_features(rows, 0.5, generator) for _ in range(2)]
+    own = [method.attribute_head(method.attribute_encoder(view, None, None)) for view in masked]
+    clean = method.attribute_head(method.attribute_encoder(rows, None, None))
+    squares = (method.decoder(clean) - rows.features).square().reshape(-1).tolist()
+    expected = sum(squares) / len(squares)
+    for first, second in (own, views):
+        expected += naive_decorrelation(first.tolist(), second.tolist())
+    assert loss.item() == pytest.approx(expected, rel=1e-9)
+
+
+def test_gradients_match_central_differences():
+    method, prepared = in_double(*make_method())
+    weights = [weight for weight in method.parameters() if weight.requires_grad]
+    # Entries of the weights are shifted in place, where the method reads them.
+    assert gradcheck(lambda *_: method.loss(prepared, 0, seeded()), weights, atol=1e-7, fast_mode=True)
+
+
 def test_every_weight_is_trained():
     method, prepared = make_method()
     method.loss(prepared, 0, seeded()).backward()
@@ -219,19 +255,20 @@ def test_values_out_of_range_are_refused():
         create("selene", 9, seed=0, settings={"projection_width": 0})
 
 
-def test_chameleon_trained_briefly_beats_its_untrained_encoder():
-    if not Path(os.environ.get("SPGCL_DATA", "absent"), "chameleon").is_dir():
-        pytest.skip("SPGCL_DATA does not name a folder with the files of chameleon")
-    dataset = load("chameleon")
-    torch.manual_seed(0)
-    method = SELENE(dataset.graph.num_features, **FLOOR)
-    prepared = method.prepare(dataset.graph, CPU)
+# Steps at rate zero settle batch norm, too, which alone makes embeddings better. Columns are standardised, as
+# training also makes embeddings larger, which a probe of fixed rate takes for better ones.
+def test_cora_trained_briefly_beats_training_at_rate_zero():
+    if not Path(os.environ.get("SPGCL_DATA", "absent"), "cora").is_dir():
+        pytest.skip("SPGCL_DATA does not name a folder with the files of cora")
+    dataset = load("cora")
 
-    def accuracy():
-        return probe(
-            method.embed(prepared), dataset.labels, dataset.splits, epochs=60, learning_rate=0.01
-        ).mean
+    def accuracy(learning_rate):
+        torch.manual_seed(0)
+        method = SELENE(dataset.graph.num_features, learning_rate=learning_rate, **FLOOR)
+        prepared = method.prepare(dataset.graph, CPU)
+        train(method, prepared, seed=0)
+        vectors = method.embed(prepared)
+        vectors = (vectors - vectors.mean(dim=0)) / vectors.std(dim=0)
+        return probe(vectors, dataset.labels, dataset.splits, epochs=100, learning_rate=0.01).mean
 
-    untrained = accuracy()
-    train(method, prepared, seed=0)
-    assert accuracy() > untrained + 5
+    assert accuracy(0.03) > accuracy(0.0) + 10
