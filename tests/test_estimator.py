@@ -213,6 +213,24 @@ def test_transforming_before_fitting_is_refused():
         Embedder(**TINY).transform(SOURCES["graph"]())
 
 
+def test_a_training_that_fails_leaves_what_was_learned_before():
+    graph, model = SOURCES["graph"](), Embedder(**TINY)
+    with pytest.raises(InputError, match="the loss became"):
+        model.set_params(learning_rate=1e30).fit(graph)
+    with pytest.raises(InputError, match="not fitted yet"):
+        model.transform(graph)
+    before = model.set_params(learning_rate=1e-3).fit(graph).transform(graph)
+    with pytest.raises(InputError, match="the loss became"):
+        model.set_params(learning_rate=1e30).fit(graph)
+    np.testing.assert_array_equal(model.transform(graph), before)
+
+
+def test_embeddings_that_are_not_finite_are_refused():
+    model = Embedder("dgi", hidden=8, steps=1, learning_rate=1e38, device="cpu").fit(SOURCES["graph"]())
+    with pytest.raises(InputError, match="the embeddings are not finite"):
+        model.transform(SOURCES["graph"]())
+
+
 def test_the_global_generators_are_left_as_they_were():
     torch.manual_seed(11)
     torch.rand(3)

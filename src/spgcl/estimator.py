@@ -13,9 +13,10 @@ from spgcl.errors import InputError, unknown
 from spgcl.graph import Graph
 from spgcl.io import match_features, require_comparable, require_same_direction
 from spgcl.methods import Supervision, create, find, parameters, resolved_settings
+from spgcl.runs import require_finite
 from spgcl.seeds import checked_seed
 from spgcl.stepping import arithmetic
-from spgcl.training import History, train
+from spgcl.training import train
 
 
 class Embedder:
@@ -92,7 +93,7 @@ class Embedder:
         supervised = find(self.method).supervised and y is not None
         supervision = _supervision(graph, source.num_nodes, y) if supervised else None
         settings = resolved_settings(self.method, self.preset, getattr(graph, "name", ""), self._settings)
-        self.method_ = create(
+        method = create(
             self.method,
             source.num_features,
             num_nodes=source.num_nodes,
@@ -101,9 +102,11 @@ class Embedder:
             settings=settings,
         )
         device = choose_device(self.device)
-        prepared = self.method_.prepare(source, device, supervision)
+        prepared = method.prepare(source, device, supervision)
         with arithmetic(device, self.precision, deterministic=self.deterministic):
-            self.history_: History = train(self.method_, prepared, seed=seed)
+            history = train(method, prepared, seed=seed)
+        # Only now: a training that fails leaves what was learned before.
+        self.method_, self.history_ = method, history
         self.n_features_in_ = source.num_features
         self.feature_names_in_ = source.feature_names
         self._fitted_on, self._directed = source.digest, source.directed
@@ -126,6 +129,7 @@ class Embedder:
             )
         prepared = self.method_.prepare(source, choose_device(self.device))
         vectors: NDArray[np.float32] = self.method_.embed(prepared).cpu().numpy()
+        require_finite(vectors)
         return vectors
 
     def fit_transform(self, graph: Any, y: Any = None) -> NDArray[np.float32]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from spgcl.errors import InputError
 from spgcl.graph import Graph
-from spgcl.io import write_embeddings
+from spgcl.io import require_ids, write_embeddings
 from spgcl.methods import Supervision, create, find
 from spgcl.methods.memory import memory_advice
 from spgcl.projection import principal_plane
@@ -48,6 +48,8 @@ RUN_FILES = (
     "baselines.json",
     "report.html",
 )
+# What is made from embeddings, and is of no use once there are others.
+DERIVED_FILES = ("map.parquet", "eval.json", "report.html")
 RUN_FOLDERS = ("tensorboard",)
 # A run continues only under what decides its bytes.
 DECIDING = (
@@ -171,6 +173,7 @@ def fit_run(
         observe: See `spgcl.training.train`.
         observe_every: See `spgcl.training.train`.
     """
+    require_ids(graph.node_ids, run.embedding_format)
     device = torch.device(run.device)
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
@@ -221,11 +224,9 @@ def fit_run(
         trained = time.perf_counter()
         embeddings = method.embed(prepared).cpu().numpy()
         embedded = time.perf_counter()
-    if not np.isfinite(embeddings).all():
-        raise InputError(
-            "the embeddings are not finite; lower learning_rate or check the scale of the features"
-        )
+    require_finite(embeddings)
     begin()
+    drop_derived(folder)
     save_method(folder, method, run)
     plane = principal_plane(embeddings) if run.embedding_format == "parquet" else None
     write_embeddings(folder, embeddings, graph.node_ids, run.embedding_format, plane)
@@ -238,6 +239,20 @@ def fit_run(
     if history.finished:
         tidy(folder)
     return run
+
+
+def require_finite(embeddings: NDArray[np.float32]) -> None:
+    """Refuse embeddings that nothing can be done with."""
+    if not np.isfinite(embeddings).all():
+        raise InputError(
+            "the embeddings are not finite; lower learning_rate or check the scale of the features"
+        )
+
+
+def drop_derived(folder: Path) -> None:
+    """Remove what was made from earlier embeddings of a run, or of its retrainings."""
+    for name in DERIVED_FILES:
+        (folder / name).unlink(missing_ok=True)
 
 
 def tidy(folder: Path) -> None:

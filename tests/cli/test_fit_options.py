@@ -193,3 +193,13 @@ def test_steps_that_contradict_each_other_are_refused(tmp_path, capsys):
     assert not (tmp_path / "run").exists()
     answer(capsys, "fit", "--out", tmp_path / "run", "--steps", "3", "--set", "steps=3", *QUICK)
     assert record_of(tmp_path / "run")["steps"] == 3
+
+
+def test_ids_that_a_format_cannot_hold_are_refused_before_training(tmp_path, capsys):
+    edges, out = tmp_path / "edges.csv", tmp_path / "run"
+    edges.write_text('from,to\na,b\nb,c\nc,"new\nline"\n')
+    given = ["fit", edges, "--structural", "degree", "--steps", 2, "--out", out, *QUICK]
+    assert run([*map(str, given), "--format", "npy"]) == 2
+    assert "has a line break, which nodes.txt cannot hold" in capsys.readouterr().err
+    assert not out.exists()
+    answer(capsys, *given, "--format", "csv")

@@ -17,7 +17,7 @@ from spgcl.storage import load_method
 SPGCL = str(Path(sys.executable).with_name("spgcl"))
 QUICK = ["--steps", "6", "--set", "hidden=4", "--threads", "1"]
 SCORE_KEYS = {
-    *("dataset", "method", "protocol", "metric", "mean", "std", "std_over", "splits", "split_source")
+    *("dataset", "method", "protocol", "metric", "mean", "std", "std_over", "splits", "split_source", "task")
 }
 
 

@@ -74,6 +74,11 @@ def _require_alike(folders: list[Path]) -> None:
                 raise InputError(
                     f"{folder} was run with other {name} than {folders[0]}; remove it, or fit both again"
                 )
+        # Edges are held out by seed: then every retraining has a graph of its own.
+        if not first.hold_out_edges and other.graph["digest"] != first.graph["digest"]:
+            raise InputError(
+                f"{folder} was run on another graph than {folders[0]}; remove it, or fit both again"
+            )
 
 
 def _labelled(folder: Path, labels: Path | None) -> "Loaded":
@@ -110,6 +115,7 @@ def evaluate_one(
     import numpy as np
 
     from spgcl.evaluation import link_scores
+    from spgcl.evaluation.task import task_digest
     from spgcl.methods import find
     from spgcl.storage import load_held_out, read_results
 
@@ -118,6 +124,8 @@ def evaluate_one(
     if not np.array_equal(node_ids.astype(str), loaded.graph.node_ids.astype(str)):
         raise InputError(f"the nodes of {run.graph['source']} are not those of {folder}; fit it again")
     record: dict[str, Any] = {"dataset": run.dataset, "method": run.method}
+    if loaded.labels is not None and loaded.splits is not None:
+        record["task"] = task_digest(loaded.graph, loaded.labels, loaded.splits)
     if loaded.labels is not None and find(run.method).supervised:
         record |= _by_predictions(folder, run, embeddings, loaded)
     elif loaded.labels is not None:

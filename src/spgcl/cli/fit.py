@@ -94,7 +94,7 @@ def fit(
     from spgcl.estimator import choose_device
     from spgcl.evaluation.health import observer
     from spgcl.methods import resolved_settings
-    from spgcl.runs import describe_source, fit_run, open_folder, remove_run, tidy
+    from spgcl.runs import describe_source, drop_derived, fit_run, open_folder, remove_run, tidy
     from spgcl.storage import Run
 
     if resume and overwrite:
@@ -140,6 +140,8 @@ def fit(
     if overwrite and seeds > 1:
         for leftover in set(folder.glob("seed-*")) - {place for place, *_ in planned}:
             remove_run(leftover)
+    if seeds > 1 and any(earlier is None or earlier.status != "finished" for _, _, earlier, *_ in planned):
+        drop_derived(folder)
     done = []
     # Only now, when all folders have been looked at, does the first training start.
     for place, run, earlier, seen, held_out in planned:

@@ -181,20 +181,38 @@ def _evaluated(folder: Path, load: "Callable[[], Loaded]", wanted: Wanted) -> di
     from spgcl.cli.evaluate import evaluate_one
     from spgcl.storage import load_held_out
 
-    path = folder / "eval.json"
-    if path.exists() and wanted.labels is None:
+    path, protocol = folder / "eval.json", "paper"
+    if path.exists():
         try:
-            return dict(json.loads(path.read_text(encoding="utf-8")))
+            found = dict(json.loads(path.read_text(encoding="utf-8")))
         except (ValueError, TypeError) as error:
             raise InputError(f"{path} cannot be read ({error}); run spgcl eval {folder} again") from None
+        if wanted.labels is None:
+            if _is_of(found, load):
+                return found
+            note(f"{path} is of other labels or splits than the run's own: evaluated again")
+        protocol = "tuned" if found.get("protocol") == "tuned" else "paper"
     try:
         loaded = load()
         if loaded.labels is None and load_held_out(folder) is None:
             return None
-        return evaluate_one(folder, loaded, "paper", wanted.device)
+        return evaluate_one(folder, loaded, protocol, wanted.device)
     except InputError as error:
         note(f"{folder} is not evaluated: {error}")
         return None
+
+
+def _is_of(found: dict[str, Any], load: "Callable[[], Loaded]") -> bool:
+    """Whether an evaluation is of the labels and splits that the page will show."""
+    from spgcl.evaluation.task import task_digest
+
+    try:
+        loaded = load()
+    except InputError:
+        return True
+    if "task" not in found or loaded.labels is None or loaded.splits is None:
+        return True
+    return bool(found["task"] == task_digest(loaded.graph, loaded.labels, loaded.splits))
 
 
 @contextmanager

@@ -86,6 +86,7 @@ def write_embedding_file(
     if matrix.ndim != 2 or not matrix.shape[1]:
         raise InputError(f"embeddings need two dimensions (nodes x columns), not shape {matrix.shape}")
     ids = checked_ids(node_ids, len(matrix))
+    require_ids(ids, format)
     if format == "npy":
         lines = _lines(ids)
         # The ids first: whoever sees the array finds its nodes beside it.
@@ -117,13 +118,21 @@ def read_coordinates(path: Path) -> Coordinates | None:
 
     require_file(path)
     with opening(path, "Parquet file"), path.open("rb") as opened:
-        file = parquet.ParquetFile(opened)
+        file = parquet.ParquetFile(opened, pre_buffer=False)
         metadata = file.schema_arrow.metadata or {}
         if _PROJECTION not in metadata:
             return None
         table = file.read(columns=["x", "y"], use_threads=False)
         points = np.stack([numbers_from_arrow(table[name]) for name in ("x", "y")], axis=1)
     return Coordinates(points.astype(np.float32, copy=False), metadata[_PROJECTION].decode())
+
+
+def require_ids(node_ids: NDArray[Any], format: str) -> None:
+    """Refuse ids that a format cannot hold; writing does so too, but comes after all work is done."""
+    if format == "npy":
+        _refuse_in_ids(node_ids, "\n", f"a line break, which {NODES} cannot hold; use parquet or csv")
+    elif format == "csv":
+        _refuse_in_ids(node_ids, "\0", "a NUL character, which CSV cannot hold; use parquet or npy")
 
 
 def require_free(path: str | PathLike[str], *, overwrite: bool) -> None:
@@ -170,7 +179,6 @@ def _refuse_in_ids(ids: NDArray[Any], character: str, what: str) -> None:
 
 
 def _lines(ids: NDArray[Any]) -> bytes:
-    _refuse_in_ids(ids, "\n", f"a line break, which {NODES} cannot hold; use parquet or csv")
     return "".join(f"{node}\n" for node in ids.tolist()).encode("utf-8")
 
 
@@ -217,7 +225,6 @@ def _save_csv(path: Path, matrix: NDArray[np.float32], ids: NDArray[Any]) -> Non
 
     from spgcl.io.arrow import numbers_to_arrow
 
-    _refuse_in_ids(ids, "\0", "a NUL character, which CSV cannot hold; use parquet or npy")
     columns = {f"embedding_{place}": numbers_to_arrow(column) for place, column in enumerate(matrix.T)}
     with path.open("wb") as file:
         csv.write_csv(pa.table({"node": _id_array(ids), **columns}), file)

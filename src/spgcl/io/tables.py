@@ -73,8 +73,9 @@ def _read_parquet(path: Path) -> Table:
     with opening(path, "Parquet file"):
         # A plain file: a folder name such as "year=2024" on the way must not add a column.
         with path.open("rb") as file:
-            # Without threads: one that outlives the interpreter would abort the process at its end.
-            table = parquet.ParquetFile(file).read(use_threads=False)
+            # Without threads, those that read ahead included: one that outlives the interpreter would abort
+            # the process at its end.
+            table = parquet.ParquetFile(file, pre_buffer=False).read(use_threads=False)
         columns = [_decoded(column) for column in table.columns]
     if not table.num_rows or not columns:
         raise InputError(f"{path}: holds no rows; is it the right file?")

@@ -1,6 +1,5 @@
 """What comes out without any training, scored by the same probe: what training has to beat."""
 
-import hashlib
 import json
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +8,7 @@ import torch
 
 from spgcl.errors import InputError
 from spgcl.evaluation.linear_probe import probe
+from spgcl.evaluation.task import task_digest
 from spgcl.evaluation.tuned import tuned_probe
 from spgcl.files import replacing
 from spgcl.methods import create, find, parameters
@@ -68,9 +68,5 @@ def _score(name: str, material: Material, protocol: str) -> dict[str, Any]:
 
 
 def _digest(material: Material) -> str:
-    """Tells labels and splits apart from others, so that a stored row is of the same task."""
     assert material.labels is not None and material.splits is not None
-    state = hashlib.sha256(material.graph.digest.encode() + material.labels.tobytes())
-    for part in ("train", "validation", "test"):
-        state.update(getattr(material.splits, part).tobytes())
-    return state.hexdigest()
+    return task_digest(material.graph, material.labels, material.splits)

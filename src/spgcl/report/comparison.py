@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from spgcl.report.charts import Item, section, shorten, strip, strips, table, text
 from spgcl.report.curves import training_charts
 from spgcl.report.summary import METRICS, deviation_over
 from spgcl.storage import Run
+
+SCORED_BY = {"paper": "paper's probe", "tuned": "tuned probe", "predictions": "own predictions"}
 
 
 def compare_runs(entries: Sequence[tuple[Path, Run, dict[str, Any] | None]]) -> Item:
@@ -45,20 +47,40 @@ def run_names(folders: Sequence[Path]) -> list[str]:
 def _scores(runs: Mapping[str, Run], scores: Mapping[str, dict[str, Any] | None]) -> list[Item]:
     items = []
     scored = {name: record for name, record in scores.items() if record and "mean" in record}
-    for task in dict.fromkeys((runs[name].dataset, record["metric"]) for name, record in scored.items()):
+    tasks = {name: _task(runs[name], record) for name, record in scored.items()}
+    for task in dict.fromkeys(tasks.values()):
         rows = [
             strip(name, [score["test"] for score in record["splits"]], record["mean"], record["std"])
             for name, record in scored.items()
-            if (runs[name].dataset, record["metric"]) == task
+            if tasks[name] == task
         ]
-        items.append(strips(f"{task[0]}, every split", rows, f"{METRICS[task[1]]}, percent"))
-    columns = ["run", "graph", "method", "probe", "k-NN", "k-means nmi", "link auc", "train s", "peak MiB"]
+        title = f"{task.dataset}, every split, {task.scored_by}"
+        items.append(strips(title, rows, f"{METRICS[task.metric]}, percent"))
+    columns = ["run", "graph", "method", "score", "scored by", "k-NN", "k-means nmi", "link auc", "train s"]
+    columns.append("peak MiB")
     items.append(table(columns, [_row(name, runs[name], scores[name] or {}) for name in runs], "All runs"))
     return items
 
 
+class _Task(NamedTuple):
+    """What scores have to have in common to stand beside each other."""
+
+    dataset: str
+    metric: str
+    scored_by: str
+    digest: str
+
+
+def _task(run: Run, record: Mapping[str, Any]) -> _Task:
+    return _Task(run.dataset, record["metric"], _scored_by(record), record.get("task", ""))
+
+
+def _scored_by(record: Mapping[str, Any]) -> str:
+    return SCORED_BY.get(record.get("protocol", ""), "-")
+
+
 def _row(name: str, run: Run, record: Mapping[str, Any]) -> list[str]:
-    probe = (
+    score = (
         f"{record['mean']:.2f} ± {record['std']:.2f} (over {deviation_over(record)})"
         if "mean" in record
         else "-"
@@ -70,7 +92,8 @@ def _row(name: str, run: Run, record: Mapping[str, Any]) -> list[str]:
         run.seconds.get("train"),
     ]
     cells = ["-" if value is None else f"{value:.2f}" for value in others]
-    return [name, run.dataset, run.method, probe, *cells, f"{run.peak_memory_mib:,.0f}"]
+    known = [name, run.dataset, run.method, score, _scored_by(record)]
+    return [*known, *cells, f"{run.peak_memory_mib:,.0f}"]
 
 
 def _differing(runs: Mapping[str, Run]) -> Item:
@@ -100,5 +123,6 @@ def _told(run: Run) -> dict[str, str]:
         "precision": run.precision,
         "deterministic": str(run.deterministic),
         "held-out edges": f"{run.hold_out_edges:g}",
+        "status": run.status,
     }
     return {**decided, **{name: str(value) for name, value in run.settings.items()}, **versions}
