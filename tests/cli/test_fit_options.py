@@ -199,6 +199,7 @@ def test_ids_that_a_format_cannot_hold_are_refused_before_training(tmp_path, cap
     edges, out = tmp_path / "edges.csv", tmp_path / "run"
     edges.write_text('from,to\na,b\nb,c\nc,"new\nline"\n')
     given = ["fit", edges, "--structural", "degree", "--steps", 2, "--out", out, *QUICK]
+    given += ["--set", "positives=2"]
     assert run([*map(str, given), "--format", "npy"]) == 2
     assert "has a line break, which nodes.txt cannot hold" in capsys.readouterr().err
     assert not out.exists()

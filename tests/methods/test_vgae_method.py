@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from differences import assert_gradients_match_central_differences
 
 from spgcl.convolutions import Block
 from spgcl.datasets import load
@@ -95,16 +96,7 @@ def test_gradients_match_central_differences(negative_ratio):
     def value():
         return method.loss(prepared, 0, seeded())
 
-    gradients = torch.autograd.grad(value(), list(method.parameters()))
-    for (name, weight), gradient in zip(method.named_parameters(), gradients, strict=True):
-        values, place = weight.detach().view(-1), int(gradient.abs().argmax())
-        kept, sides = values[place].item(), []
-        for shift in (1e-6, -1e-6):
-            values[place] = kept + shift
-            sides.append(value().item())
-        values[place] = kept
-        slope = (sides[0] - sides[1]) / 2e-6
-        assert gradient.view(-1)[place].item() == pytest.approx(slope, rel=1e-4, abs=1e-8), name
+    assert_gradients_match_central_differences(method, value)
 
 
 def test_the_embedding_is_the_mean_and_takes_no_draw():
