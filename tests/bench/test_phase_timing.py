@@ -91,7 +91,8 @@ def test_all_subjects_are_timed_in_turn(tiny, tiny_settings):
         record = subject.as_record()
         assert tuple(record["seconds"]) == tuple(record["rounds"]) == phases
         assert {len(values) for values in record["rounds"].values()} == {2}
-        assert record["timed_steps"] == 2
+        # More where a busy machine took longer for few steps than for many.
+        assert record["timed_steps"] >= 2
 
 
 def test_medians_are_over_rounds():

@@ -20,7 +20,7 @@ QUICK = ["--steps", "10", "--threads", "1", *(part for setting in SETTINGS for p
 FIT_KEYS = ["run", "dataset", "method", "steps", "resumed_from", "seconds", "peak_memory_mib"]
 EVAL_KEYS = {
     *("dataset", "method", "protocol", "metric", "mean", "std", "std_over", "splits", "split_source"),
-    *("knn", "clustering"),
+    *("knn", "clustering", "task"),
 }
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
 

@@ -87,7 +87,6 @@ def test_gradients_match_central_differences(kind):
     method = make_method(kind, 10, hidden=6, projection=5).double()
     prepared = method.prepare(make_graph(), CPU)
     prepared.graph = replace(prepared.graph, features=prepared.graph.features.double())
-
     assert_gradients_match_central_differences(method, lambda: method.loss(prepared, 0, seeded()))
 
 
