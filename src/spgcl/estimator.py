@@ -13,10 +13,9 @@ from spgcl.errors import InputError, unknown
 from spgcl.graph import Graph
 from spgcl.io import match_features, require_comparable, require_same_direction
 from spgcl.methods import Supervision, create, find, parameters, resolved_settings
-from spgcl.runs import require_finite
 from spgcl.seeds import checked_seed
 from spgcl.stepping import arithmetic
-from spgcl.training import train
+from spgcl.training import require_finite, train
 
 
 class Embedder:

@@ -31,7 +31,7 @@ from spgcl.storage import (
     save_method,
     write_run,
 )
-from spgcl.training import Checkpoint, Observer, train
+from spgcl.training import Checkpoint, Observer, require_finite, train
 
 # What a run folder holds; only these are removed when a run is overwritten.
 RUN_FILES = (
@@ -239,14 +239,6 @@ def fit_run(
     if history.finished:
         tidy(folder)
     return run
-
-
-def require_finite(embeddings: NDArray[np.float32]) -> None:
-    """Refuse embeddings that nothing can be done with."""
-    if not np.isfinite(embeddings).all():
-        raise InputError(
-            "the embeddings are not finite; lower learning_rate or check the scale of the features"
-        )
 
 
 def drop_derived(folder: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from spgcl.errors import InputError
@@ -178,3 +179,11 @@ def _restore(
     generator.set_state(start.generator)
     prepared.memory.update({name: value.to(prepared.graph.device) for name, value in start.memory.items()})
     return History(list(start.losses), list(start.observations), resumed_from=start.step)
+
+
+def require_finite(embeddings: NDArray[np.float32]) -> None:
+    """Refuse embeddings that nothing can be done with."""
+    if not np.isfinite(embeddings).all():
+        raise InputError(
+            "the embeddings are not finite; lower learning_rate or check the scale of the features"
+        )
