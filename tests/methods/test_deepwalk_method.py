@@ -1,13 +1,10 @@
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from torch.nn.functional import logsigmoid
 
-from spgcl.datasets import load
 from spgcl.errors import InputError
 from spgcl.estimator import Embedder
 from spgcl.evaluation import probe
@@ -177,14 +174,6 @@ def test_two_communities_are_told_apart():
     # The two nodes at the bridge share neighbours with both sides.
     inner = [1, 2, 3, 4, 5, 6, 7]
     assert similar[np.ix_(inner, inner)].min() > similar[1:8, 8:].max() + 0.3
-
-
-@pytest.fixture(scope="module")
-def chameleon():
-    folder = os.environ.get("SPGCL_DATA")
-    if not folder or not (Path(folder) / "chameleon").is_dir():
-        pytest.skip("SPGCL_DATA does not name a folder with the files of chameleon")
-    return load("chameleon")
 
 
 def accuracy(dataset, name, **settings):

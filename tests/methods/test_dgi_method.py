@@ -1,7 +1,5 @@
 import math
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +7,6 @@ import torch
 from differences import assert_gradients_match_central_differences
 from scipy import sparse
 
-from spgcl.datasets import load
 from spgcl.evaluation import probe
 from spgcl.graph import Graph
 from spgcl.methods.dgi import DGI, Bilinear, noise_contrastive
@@ -142,14 +139,6 @@ def test_the_embedding_is_the_output_of_the_encoder():
     state = method.state_dict()
     expected = encode(state, prepared.graph.adjacency.dense().double(), prepared.graph.features)
     torch.testing.assert_close(method.embed(prepared), expected)
-
-
-@pytest.fixture(scope="module")
-def chameleon():
-    folder = os.environ.get("SPGCL_DATA")
-    if not folder or not (Path(folder) / "chameleon").is_dir():
-        pytest.skip("SPGCL_DATA does not name a folder with the files of chameleon")
-    return load("chameleon")
 
 
 # A narrow encoder leaves random projections little room: a wide one is hard to beat untrained. Columns are

@@ -1,12 +1,9 @@
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from spgcl.datasets import load
 from spgcl.errors import InputError
 from spgcl.estimator import Embedder
 from spgcl.evaluation import probe
@@ -113,14 +110,6 @@ def test_another_graph_is_refused():
     model = Embedder("fastrp", hidden=4).fit(make_graph())
     with pytest.raises(InputError, match="fastrp is transductive"):
         model.transform(make_graph(weighted=True))
-
-
-@pytest.fixture(scope="module")
-def chameleon():
-    folder = os.environ.get("SPGCL_DATA")
-    if not folder or not (Path(folder) / "chameleon").is_dir():
-        pytest.skip("SPGCL_DATA does not name a folder with the files of chameleon")
-    return load("chameleon")
 
 
 def accuracy(dataset, name, **settings):

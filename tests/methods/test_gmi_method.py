@@ -1,7 +1,5 @@
 import math
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -268,14 +266,6 @@ def test_the_adjacency_is_rebuilt_as_training_goes_on():
     before = adjacency_loss(method.embed(prepared), *entries)
     train(method, prepared, seed=0)
     assert adjacency_loss(method.embed(prepared), *entries) < 0.95 * before
-
-
-@pytest.fixture(scope="module")
-def chameleon():
-    folder = os.environ.get("SPGCL_DATA")
-    if not folder or not (Path(folder) / "chameleon").is_dir():
-        pytest.skip("SPGCL_DATA does not name a folder with the files of chameleon")
-    return load("chameleon")
 
 
 # A narrow encoder leaves random projections little room: a wide one is hard to beat untrained. Columns are

@@ -1,7 +1,5 @@
 import math
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +7,6 @@ import torch
 from scipy import sparse
 
 from spgcl import diffusion
-from spgcl.datasets import load
 from spgcl.diffusion import heat, personalised_pagerank, sharpened
 from spgcl.evaluation import probe
 from spgcl.graph import Graph
@@ -153,14 +150,6 @@ def test_a_full_matrix_is_the_sparse_one_in_value_and_gradient():
         gradients.append((product.detach(), factor.grad))
     for mine, other in zip(*gradients, strict=True):
         torch.testing.assert_close(mine, other)
-
-
-@pytest.fixture(scope="module")
-def chameleon():
-    folder = os.environ.get("SPGCL_DATA")
-    if not folder or not (Path(folder) / "chameleon").is_dir():
-        pytest.skip("SPGCL_DATA does not name a folder with the files of chameleon")
-    return load("chameleon")
 
 
 # A narrow encoder leaves random projections little room: a wide one is hard to beat untrained. Columns are

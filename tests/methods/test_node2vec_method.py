@@ -1,12 +1,9 @@
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from spgcl.datasets import load
 from spgcl.errors import InputError
 from spgcl.estimator import Embedder
 from spgcl.evaluation import probe
@@ -95,14 +92,6 @@ def test_edge_weights_lead_the_walks():
         weighted = Graph.from_edges(sources, graph.columns, graph.features, weights=weights)
         results.append(Embedder("node2vec", **TINY).fit_transform(weighted).tobytes())
     assert len(set(results)) == 3
-
-
-@pytest.fixture(scope="module")
-def chameleon():
-    folder = os.environ.get("SPGCL_DATA")
-    if not folder or not (Path(folder) / "chameleon").is_dir():
-        pytest.skip("SPGCL_DATA does not name a folder with the files of chameleon")
-    return load("chameleon")
 
 
 def accuracy(dataset, name, **settings):

@@ -1,13 +1,10 @@
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from scipy import sparse
 
-from spgcl.datasets import load
 from spgcl.errors import InputError
 from spgcl.estimator import Embedder
 from spgcl.evaluation import probe
@@ -106,14 +103,6 @@ def test_it_embeds_graphs_it_was_not_fitted_on():
     model = Embedder("raw").fit(make_graph())
     other = make_graph(np.arange(120).reshape(40, 3))
     np.testing.assert_array_equal(model.transform(other), other.features)
-
-
-@pytest.fixture(scope="module")
-def chameleon():
-    folder = os.environ.get("SPGCL_DATA")
-    if not folder or not (Path(folder) / "chameleon").is_dir():
-        pytest.skip("SPGCL_DATA does not name a folder with the files of chameleon")
-    return load("chameleon")
 
 
 def accuracy(dataset, name, **settings):

@@ -1,13 +1,10 @@
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from scipy import sparse
 
-from spgcl.datasets import load
 from spgcl.estimator import Embedder
 from spgcl.evaluation import probe
 from spgcl.graph import Graph
@@ -80,14 +77,6 @@ def test_the_graph_and_what_was_prepared_of_it_are_left_as_they_were(hops):
     clones = [tensor.clone() for tensor in tensors]
     method.embed(prepared)
     assert all(map(np.array_equal, arrays, copies)) and all(map(torch.equal, tensors, clones))
-
-
-@pytest.fixture(scope="module")
-def chameleon():
-    folder = os.environ.get("SPGCL_DATA")
-    if not folder or not (Path(folder) / "chameleon").is_dir():
-        pytest.skip("SPGCL_DATA does not name a folder with the files of chameleon")
-    return load("chameleon")
 
 
 def accuracy(dataset, name, **settings):

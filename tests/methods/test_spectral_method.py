@@ -1,12 +1,9 @@
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from spgcl.datasets import load
 from spgcl.errors import InputError
 from spgcl.estimator import Embedder
 from spgcl.evaluation import probe
@@ -66,14 +63,6 @@ def test_another_graph_is_refused():
     assert model.transform(make_graph(60)).shape == (60, 4)
     with pytest.raises(InputError, match="spectral is transductive"):
         model.transform(make_graph(60, seed=1))
-
-
-@pytest.fixture(scope="module")
-def chameleon():
-    folder = os.environ.get("SPGCL_DATA")
-    if not folder or not (Path(folder) / "chameleon").is_dir():
-        pytest.skip("SPGCL_DATA does not name a folder with the files of chameleon")
-    return load("chameleon")
 
 
 def accuracy(dataset, name, **settings):

@@ -1,14 +1,11 @@
-import os
 import warnings
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from scipy import sparse
 
-from spgcl.datasets import load
 from spgcl.errors import InputError
 from spgcl.evaluation import probe
 from spgcl.graph import Graph
@@ -314,14 +311,6 @@ def test_edge_weights_change_what_a_convolution_sees():
         for given in (graph, replace(graph, weights=weights), heavier)
     )
     assert torch.equal(plain, same) and not torch.allclose(plain, other)
-
-
-@pytest.fixture(scope="module")
-def cora():
-    folder = os.environ.get("SPGCL_DATA")
-    if not folder or not (Path(folder) / "cora").is_dir():
-        pytest.skip("SPGCL_DATA does not name a folder with the files of cora")
-    return load("cora")
 
 
 # A narrow encoder leaves random projections little room: untrained it reaches 65 % here, the raw words 47 %,

@@ -1,13 +1,10 @@
-import os
 import warnings
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from spgcl.datasets import load
 from spgcl.estimator import Embedder
 from spgcl.evaluation import tuned_probe
 from spgcl.graph import Graph
@@ -59,14 +56,6 @@ def test_the_seed_decides_the_weights():
 def test_every_hyper_parameter_has_an_effect(change):
     assert set(parameters(Untrained)) == {"encoder", "layers", "hidden", "activation", "normalise_features"}
     assert embedded(**change).numpy().tobytes() != embedded().numpy().tobytes()
-
-
-@pytest.fixture(scope="module")
-def chameleon():
-    folder = os.environ.get("SPGCL_DATA")
-    if not folder or not (Path(folder) / "chameleon").is_dir():
-        pytest.skip("SPGCL_DATA does not name a folder with the files of chameleon")
-    return load("chameleon")
 
 
 def accuracy(dataset, name, **settings):

@@ -1,7 +1,5 @@
 import math
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +7,6 @@ import torch
 from differences import assert_gradients_match_central_differences
 
 from spgcl.convolutions import Block
-from spgcl.datasets import load
 from spgcl.errors import InputError
 from spgcl.evaluation import probe
 from spgcl.graph import Graph
@@ -129,18 +126,15 @@ def test_an_embedding_without_width_is_refused():
 
 # Rebuilding edges tells classes where edges join nodes of one class, as they do in Cora. Columns are
 # standardised, as training also makes embeddings larger, which a probe of fixed rate takes for better ones.
-def test_cora_trained_briefly_beats_its_untrained_encoder():
-    if not Path(os.environ.get("SPGCL_DATA", "absent"), "cora").is_dir():
-        pytest.skip("SPGCL_DATA does not name a folder with the files of cora")
-    dataset = load("cora")
+def test_cora_trained_briefly_beats_its_untrained_encoder(cora):
     torch.manual_seed(0)
-    method = VGAE(dataset.graph.num_features, **FLOOR)
-    prepared = method.prepare(dataset.graph, CPU)
+    method = VGAE(cora.graph.num_features, **FLOOR)
+    prepared = method.prepare(cora.graph, CPU)
 
     def accuracy():
         vectors = method.embed(prepared)
         vectors = ((vectors - vectors.mean(dim=0)) / vectors.std(dim=0)).numpy()
-        return probe(vectors, dataset.labels, dataset.splits, epochs=200, learning_rate=0.01).mean
+        return probe(vectors, cora.labels, cora.splits, epochs=200, learning_rate=0.01).mean
 
     untrained = accuracy()
     train(method, prepared, seed=0)

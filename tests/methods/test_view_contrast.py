@@ -1,15 +1,12 @@
 """What GRACE, GCA and GraphCL have in common: an encoder, a head, and an optimiser for both."""
 
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from differences import assert_gradients_match_central_differences
 
-from spgcl.datasets import load
 from spgcl.evaluation import probe
 from spgcl.graph import Graph
 from spgcl.methods.gca import GCA
@@ -88,14 +85,6 @@ def test_gradients_match_central_differences(kind):
     prepared = method.prepare(make_graph(), CPU)
     prepared.graph = replace(prepared.graph, features=prepared.graph.features.double())
     assert_gradients_match_central_differences(method, lambda: method.loss(prepared, 0, seeded()))
-
-
-@pytest.fixture(scope="module")
-def chameleon():
-    folder = os.environ.get("SPGCL_DATA")
-    if not folder or not (Path(folder) / "chameleon").is_dir():
-        pytest.skip("SPGCL_DATA does not name a folder with the files of chameleon")
-    return load("chameleon")
 
 
 # Batch norm is settled on the graph first: while its running statistics lag behind, steps that learn nothing
