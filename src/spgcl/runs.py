@@ -33,6 +33,8 @@ from spgcl.storage import (
 )
 from spgcl.training import Checkpoint, Observer, require_finite, train
 
+# What is made from embeddings, and is of no use once there are others.
+DERIVED_FILES = ("map.parquet", "eval.json", "report.html")
 # What a run folder holds; only these are removed when a run is overwritten.
 RUN_FILES = (
     "run.json",
@@ -42,14 +44,10 @@ RUN_FILES = (
     "embeddings.npy",
     "embeddings.csv",
     "nodes.txt",
-    "map.parquet",
     "held_out_edges.npz",
-    "eval.json",
     "baselines.json",
-    "report.html",
+    *DERIVED_FILES,
 )
-# What is made from embeddings, and is of no use once there are others.
-DERIVED_FILES = ("map.parquet", "eval.json", "report.html")
 RUN_FOLDERS = ("tensorboard",)
 # A run continues only under what decides its bytes.
 DECIDING = (

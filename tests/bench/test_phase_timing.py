@@ -1,5 +1,7 @@
 """What is timed and how it is summed up; no test asks how long anything took."""
 
+import math
+
 import pytest
 import torch
 
@@ -69,10 +71,12 @@ def test_steps_that_take_no_time_end_the_search(monkeypatch):
 def test_all_subjects_are_timed_in_turn(tiny, tiny_settings):
     settings = tiny_settings()
     bgrl = resolved_settings("bgrl", None, "", {"hidden": 4, "steps": 2})
+    # Any difference will do, also one below zero, which a busy machine makes of few steps.
+    any_time = -math.inf
     subjects = [
-        Subject("spgcl", settings, timer=StepTimer(0.0)),
-        Subject("reference", settings, timer=StepTimer(0.0)),
-        Subject("bgrl", bgrl, STEP_PHASES, timer=StepTimer(0.0)),
+        Subject("spgcl", settings, timer=StepTimer(any_time)),
+        Subject("reference", settings, timer=StepTimer(any_time)),
+        Subject("bgrl", bgrl, STEP_PHASES, timer=StepTimer(any_time)),
     ]
     turns = []
     compare(
@@ -91,8 +95,7 @@ def test_all_subjects_are_timed_in_turn(tiny, tiny_settings):
         record = subject.as_record()
         assert tuple(record["seconds"]) == tuple(record["rounds"]) == phases
         assert {len(values) for values in record["rounds"].values()} == {2}
-        # More where a busy machine took longer for few steps than for many.
-        assert record["timed_steps"] >= 2
+        assert record["timed_steps"] == 2
 
 
 def test_medians_are_over_rounds():

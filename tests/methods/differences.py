@@ -9,15 +9,12 @@ from torch import Tensor, nn
 SHIFT = 1e-6
 
 
-def assert_gradients_match_central_differences(
-    method: nn.Module, value: Callable[[], Tensor], *, rel: float = 1e-4
-) -> None:
+def assert_gradients_match_central_differences(method: nn.Module, value: Callable[[], Tensor]) -> None:
     """At the entry of every trained parameter whose gradient is largest.
 
     Args:
         method: In double precision.
         value: Its loss, with the same draws at every call.
-        rel: How far the two may be apart.
     """
     trained = {name: weight for name, weight in method.named_parameters() if weight.requires_grad}
     gradients = torch.autograd.grad(value(), list(trained.values()))
@@ -29,4 +26,4 @@ def assert_gradients_match_central_differences(
             sides.append(value().item())
         values[place] = kept
         slope = (sides[0] - sides[1]) / (2 * SHIFT)
-        assert gradient.view(-1)[place].item() == pytest.approx(slope, rel=rel, abs=1e-8), name
+        assert gradient.view(-1)[place].item() == pytest.approx(slope, rel=1e-4, abs=1e-8), name

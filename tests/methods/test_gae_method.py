@@ -7,7 +7,6 @@ import torch
 from differences import assert_gradients_match_central_differences
 
 from spgcl.errors import InputError
-from spgcl.evaluation import probe
 from spgcl.graph import Graph
 from spgcl.methods import create
 from spgcl.methods.gae import GAE, entry_keys, full_reconstruction, is_entry, sampled_reconstruction
@@ -15,14 +14,6 @@ from spgcl.training import train
 
 CPU = torch.device("cpu")
 TINY = {"hidden": 8, "embedding_width": 4, "steps": 6, "learning_rate": 0.05}
-# A fraction of full training; the narrower the encoder, the less an untrained one can do.
-FLOOR = {
-    "hidden": 16,
-    "embedding_width": 8,
-    "steps": 100,
-    "learning_rate": 0.01,
-    "normalise_features": False,
-}
 
 
 def make_graph(*, directed=False):
@@ -182,20 +173,3 @@ def test_the_same_seed_gives_the_same_bytes(negative_ratio):
 def test_an_embedding_without_width_is_refused():
     with pytest.raises(InputError, match="embedding_width is 0; it must be above 0"):
         create("gae", 5, seed=0, settings={"embedding_width": 0})
-
-
-# Rebuilding edges tells classes where edges join nodes of one class, as they do in Cora. Columns are
-# standardised, as training also makes embeddings larger, which a probe of fixed rate takes for better ones.
-def test_cora_trained_briefly_beats_its_untrained_encoder(cora):
-    torch.manual_seed(0)
-    method = GAE(cora.graph.num_features, **FLOOR)
-    prepared = method.prepare(cora.graph, CPU)
-
-    def accuracy():
-        vectors = method.embed(prepared)
-        vectors = ((vectors - vectors.mean(dim=0)) / vectors.std(dim=0)).numpy()
-        return probe(vectors, cora.labels, cora.splits, epochs=200, learning_rate=0.01).mean
-
-    untrained = accuracy()
-    train(method, prepared, seed=0)
-    assert accuracy() > untrained + 20

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -130,7 +130,8 @@ def _compare(folders: list[Path], path: Path, wanted: Wanted, *, quiet: bool) ->
         for folder in folders:
             say(folder.name)
             run = read_run(folder)
-            load = partial(resolve_recorded, run.graph, wanted.labels)
+            # A graph is read when it is asked for, and once.
+            load = cache(partial(resolve_recorded, run.graph, wanted.labels))
             entries.append((folder, run, _evaluated(folder, load, wanted)))
         size = write_page(path, compare_runs(entries))
     record = {"report": str(path), "runs": [str(folder) for folder in folders], "bytes": size}
@@ -206,11 +207,13 @@ def _is_of(found: dict[str, Any], load: "Callable[[], Loaded]") -> bool:
     """Whether an evaluation is of the labels and splits that the page will show."""
     from spgcl.evaluation.task import task_digest
 
+    if "task" not in found:
+        return True
     try:
         loaded = load()
     except InputError:
         return True
-    if "task" not in found or loaded.labels is None or loaded.splits is None:
+    if loaded.labels is None or loaded.splits is None:
         return True
     return bool(found["task"] == task_digest(loaded.graph, loaded.labels, loaded.splits))
 
