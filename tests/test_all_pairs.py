@@ -1,8 +1,14 @@
+import math
+from collections.abc import Callable
+from types import ModuleType
+
 import pytest
 import torch
 from torch.nn.functional import softplus
 
-from spgcl.all_pairs import MULTIPLE, extended, summed_softplus, upper_tiles
+from spgcl.all_pairs import HALVED_TILE, MULTIPLE, extended, summed_softplus, upper_tiles
+from spgcl.kernels import tiles
+from spgcl.stepping import arithmetic
 
 on_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
 DEVICES = ["cpu", pytest.param("cuda", marks=on_cuda)]
@@ -49,3 +55,33 @@ def test_on_cuda_rows_of_zeros_fill_up_a_multiple() -> None:
     rows = some_rows(12, "cuda")
     assert extended(rows).shape == (MULTIPLE, 5)
     assert torch.equal(extended(rows)[:12], rows) and not extended(rows)[12:].any()
+
+
+@on_cuda
+@pytest.mark.parametrize("scale", [1e-4, 0.3, 30.0])
+@pytest.mark.parametrize(("count", "side"), [(5, None), (100, 64), (803, None), (1501, 1024), (1280, 512)])
+def test_halves_have_the_value_and_gradient_of_doubles(
+    count: int, side: int | None, scale: float, launches: Callable[[ModuleType], list[str]]
+) -> None:
+    launched = launches(tiles)
+    exact = scale * torch.randn(count, 24, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    exact = exact.cuda().requires_grad_()
+    rounded = exact.detach().float().requires_grad_()
+    with arithmetic(torch.device("cuda"), "tf32"):
+        found = summed_softplus(rounded, side)
+    spans = -(-count // (side or HALVED_TILE))
+    assert launched == ["logistic"] * (spans * (spans + 1) // 2)
+    expected = softplus(exact @ exact.T).sum()
+    assert found.item() == pytest.approx(expected.item(), rel=1e-3)
+    (gradients,), (wanted,) = torch.autograd.grad(found, rounded), torch.autograd.grad(expected, exact)
+    assert (gradients - wanted).norm() < 2e-3 * wanted.norm()
+
+
+@on_cuda
+@pytest.mark.parametrize("count", [5, 100])
+def test_halves_of_zeros_have_a_value_and_no_gradient(count: int) -> None:
+    rows = torch.zeros(count, 8, device="cuda", requires_grad=True)
+    with arithmetic(torch.device("cuda"), "tf32"):
+        found = summed_softplus(rows)
+    assert found.item() == pytest.approx(count**2 * math.log(2), rel=1e-5)
+    assert not torch.autograd.grad(found, rows)[0].any()

@@ -1,6 +1,7 @@
-"""Work that is recorded as a CUDA graph, and what has to run before it."""
+"""Work that is recorded as a CUDA graph, what has to run before it, and what may."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 
@@ -25,6 +26,25 @@ def recording(graph: torch.cuda.CUDAGraph) -> Iterator[None]:
     """Record what is run, after it was run aside."""
     with torch.cuda.graph(graph, stream=_stream(torch.cuda.current_device())):
         yield
+
+
+@contextmanager
+def waking(device: torch.device) -> Iterator[None]:
+    """Have CUDA set itself up beside what is done meanwhile, such as reading files."""
+    if device.type != "cuda":
+        yield
+        return
+    # Whatever fails here fails again, and is told, where it is needed.
+    with ThreadPoolExecutor(1) as beside:
+        beside.submit(_first_products, device)
+        yield
+
+
+def _first_products(device: torch.device) -> None:
+    """A product and its gradient: forward and backward have a thread, and a handle of cuBLAS, each."""
+    with aside():
+        square = torch.ones(64, 64, device=device, requires_grad=True)
+        torch.autograd.backward((square @ square).sum())
 
 
 @cache

@@ -6,6 +6,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -225,9 +226,11 @@ def fit_run(
     require_finite(embeddings)
     begin()
     drop_derived(folder)
-    save_method(folder, method, run)
-    plane = principal_plane(embeddings) if run.embedding_format == "parquet" else None
-    write_embeddings(folder, embeddings, graph.node_ids, run.embedding_format, plane)
+    with ThreadPoolExecutor(1) as beside:
+        weights = beside.submit(save_method, folder, method, run)
+        plane = principal_plane(embeddings) if run.embedding_format == "parquet" else None
+        write_embeddings(folder, embeddings, graph.node_ids, run.embedding_format, plane)
+        weights.result()
     run.status = "finished" if history.finished else "interrupted"
     run.steps, run.resumed_from = len(history.losses), history.resumed_from
     run.seconds = {"prepare": ready - started, "train": trained - ready, "embed": embedded - trained}

@@ -91,7 +91,7 @@ def test_recorded_training_equals_computed_training(
     torch.testing.assert_close(vectors, expected, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["grace", "gca"])
+@pytest.mark.parametrize("name", ["grace", "gca", "gae", "vgae", "gmi", "afgrl"])
 def test_recorded_training_equals_computed_training_in_half_precision(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,8 @@
 """The objective over all pairs of nodes on CUDA, in half precision where factors may be rounded."""
 
+from collections.abc import Callable
+from types import ModuleType
+
 import pytest
 import torch
 
@@ -30,17 +33,8 @@ def value_and_gradients(
 
 
 @pytest.fixture
-def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Which kernels ran, in order."""
-    names: list[str] = []
-    launch = tiles._launch
-
-    def noted(name: str, *arguments: object) -> None:
-        names.append(name)
-        launch(name, *arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(tiles, "_launch", noted)
-    return names
+def launched(launches: Callable[[ModuleType], list[str]]) -> list[str]:
+    return launches(tiles)
 
 
 # Nodes and sides of tiles: one block and several, whole and broken ones; multiples of eight and others.

@@ -5,7 +5,7 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -94,6 +94,7 @@ def fit(
     from spgcl.estimator import choose_device
     from spgcl.evaluation.health import observer
     from spgcl.methods import resolved_settings
+    from spgcl.recording import waking
     from spgcl.runs import describe_source, drop_derived, fit_run, open_folder, remove_run, tidy
     from spgcl.storage import Run
 
@@ -107,7 +108,9 @@ def fit(
         torch.set_num_threads(threads)
     where = choose_device(device)
     options = GraphOptions(features, structural, source, target, weight, attributes, id_, directed)
-    loaded = resolve(graph, options, labels)
+    # The library reads the switch for determinism when it is first used: not yet.
+    with nullcontext() if deterministic else waking(where):
+        loaded = resolve(graph, options, labels)
     settings = resolved_settings(method, preset, loaded.preset_name, given_settings(set_, steps))
     supervision = _supervision(method, loaded)
     for remark in loaded.graph.notes:

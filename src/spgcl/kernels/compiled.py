@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from spgcl.files import user_cache
 
@@ -36,6 +37,15 @@ def load_kernels(file: str, names: tuple[str, ...]) -> dict[str, Any]:
     except (ImportError, AttributeError, TypeError, ValueError, RuntimeError, OSError):
         return {}
     return dict(loaded) if isinstance(loaded, dict) else {name: getattr(loaded, name) for name in names}
+
+
+def rounds_factors(numbers: Tensor) -> bool:
+    """Whether products of a matrix are computed from factors of ten bits of fraction, on CUDA."""
+    return (
+        numbers.is_cuda
+        and numbers.dtype == torch.float32
+        and torch.get_float32_matmul_precision() != "highest"
+    )
 
 
 def compiled_once(source: str, target: str, compile_source: Callable[[], bytes]) -> bytes:

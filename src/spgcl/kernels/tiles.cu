@@ -1,4 +1,5 @@
-// Exponentials of a tile of products, which is in half precision: their sums, and their shares of sums.
+// Functions of a tile of products, which is in half precision: exponentials, their sums and their shares of sums;
+// the logistic function and the sum of its integral.
 //
 // A tile is row-major with rows of `stride` numbers, a multiple of eight, of which the first `cols` count. Rows and
 // columns of a tile on the diagonal of the whole matrix are the same: entries on its own diagonal count nothing.
@@ -8,6 +9,7 @@
 #define THREADS 256
 #define WARPS (THREADS / 32)
 #define ROWS 64
+#define LOGISTIC_SCALE 16384.f
 
 // Eight numbers of eleven significant bits.
 struct Eight {
@@ -98,5 +100,35 @@ extern "C" __global__ void exponential_shares(uint4* tile, const float* row_weig
 #pragma unroll
     for (int each = 0; each < EACH; each++) numbers.of[each] *= weight + weights.of[each];
     tile[at] = packed(numbers);
+  }
+}
+
+// In place of every product, given in units, its logistic function times LOGISTIC_SCALE, and 0 in columns that do not
+// count. What a block, as above, has of softplus goes to its place in `parts`.
+extern "C" __global__ void logistic(uint4* tile, const float* unit, float* parts, int rows, int cols, int stride) {
+  __shared__ float sums[WARPS];
+  int first = blockIdx.y * ROWS, column = EACH * (blockIdx.x * THREADS + threadIdx.x);
+  int end = column < stride ? min(rows, first + ROWS) : first;
+  float own = 0.f, scale = *unit;
+  for (int row = first; row < end; row++) {
+    long long at = ((long long)row * stride + column) / EACH;
+    Eight numbers = unpacked(tile[at]);
+#pragma unroll
+    for (int each = 0; each < EACH; each++) {
+      bool counts = column + each < cols;
+      float product = scale * numbers.of[each], decay = __expf(-fabsf(product));
+      float larger = __fdividef(LOGISTIC_SCALE, 1.f + decay);
+      own += counts ? fmaxf(product, 0.f) + log1pf(decay) : 0.f;
+      numbers.of[each] = counts ? (product < 0.f ? decay * larger : larger) : 0.f;
+    }
+    tile[at] = packed(numbers);
+  }
+  for (int step = 16; step > 0; step >>= 1) own += __shfl_xor_sync(0xffffffffu, own, step);
+  if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = own;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    float total = 0.f;
+    for (int each = 0; each < WARPS; each++) total += sums[each];
+    parts[blockIdx.y * gridDim.x + blockIdx.x] = total;
   }
 }

@@ -10,6 +10,7 @@ from torch.nn.functional import normalize, pad
 from spgcl.all_pairs import extended
 from spgcl.encoders import BatchNorm, Encoder
 from spgcl.graph import Graph
+from spgcl.kernels import nearest
 from spgcl.largest import largest
 from spgcl.methods.bgrl import cosine_schedule, move_average
 from spgcl.methods.gae import PreparedPairs, is_entry
@@ -55,12 +56,16 @@ def nearest_nodes(vectors: Tensor, others: Tensor, count: int, block_bytes: int 
         block_bytes: Largest size of a block of similarities.
     """
     found = []
-    columns = extended(others)
-    for rows in _row_blocks(len(vectors), len(columns), vectors, block_bytes):
-        similarities = vectors[rows] @ columns.T
-        similarities[:, len(others) :] = -torch.inf
+    count, columns = min(count, len(vectors)), extended(others)
+    blocks = _row_blocks(len(vectors), len(columns), vectors, block_bytes)
+    halved = nearest.serve(vectors)
+    if halved:
+        vectors, columns = vectors.half(), columns.half()
+    for rows in blocks:
+        similarities = _products(vectors[rows], columns)[:, : len(others)]
         similarities.diagonal(rows.start).fill_(torch.inf)
-        found.append(largest(similarities, min(count, len(vectors)))[1])
+        chosen = nearest.largest_columns(similarities, count) if halved else largest(similarities, count)[1]
+        found.append(chosen)
     return torch.cat(found)
 
 
@@ -68,7 +73,7 @@ def k_means(vectors: Tensor, centres: Tensor, iterations: int, block_bytes: int 
     """Lloyd's algorithm from several sets of centres at once; a cluster that lost its nodes stays put.
 
     Args:
-        vectors: One row a node.
+        vectors: One row a node, its length around 1: products of halves may be taken of it.
         centres: Where to start, shape (clusterings, clusters, width).
         iterations: How often centres move to the mean of their nodes.
         block_bytes: Largest size of a block of distances.
@@ -78,6 +83,9 @@ def k_means(vectors: Tensor, centres: Tensor, iterations: int, block_bytes: int 
     """
     means = marked_means if vectors.is_cuda else sorted_means
     rows = extended(vectors)
+    if nearest.serve(vectors):
+        rows = rows.half()
+        vectors = rows[: len(vectors)]
     for _ in range(iterations):
         clusters = _nearest_centres(vectors, centres, block_bytes)
         centres = means(rows, pad(clusters, (0, len(rows) - len(vectors)), value=-1), centres)
@@ -95,12 +103,14 @@ def shared_clusters(clusters: Tensor, chosen: Tensor) -> Tensor:
 def _nearest_centres(vectors: Tensor, centres: Tensor, block_bytes: int) -> Tensor:
     flat = centres.flatten(0, 1)
     # Half the squared norm stands for the whole distance: the norm of the row is the same for all centres.
-    offsets = -flat.square().sum(dim=1) / 2
-    blocks = _row_blocks(len(vectors), len(flat), vectors, block_bytes)
-    closest = [
-        torch.addmm(offsets, vectors[rows], flat.T).view(-1, *centres.shape[:2]).argmax(dim=2)
-        for rows in blocks
-    ]
+    offsets = -centres.square().sum(dim=2) / 2
+    closest = []
+    for rows in _row_blocks(len(vectors), len(flat), centres, block_bytes):
+        if vectors.dtype == torch.half:
+            closest.append(nearest.best_places(_products(vectors[rows], flat.half()), offsets))
+        else:
+            sums = torch.addmm(offsets.flatten(), vectors[rows], flat.T)
+            closest.append(sums.view(-1, *offsets.shape).argmax(dim=2))
     return torch.cat(closest).T.contiguous()
 
 
@@ -116,8 +126,8 @@ def marked_means(vectors: Tensor, clusters: Tensor, centres: Tensor) -> Tensor:
     means = []
     for labels, before in zip(*(torch.split(one, together) for one in (clusters, centres)), strict=True):
         members = (labels[:, None] == numbers).to(vectors.dtype)
-        counts = members.sum(dim=2, keepdim=True)
-        sums = (members.flatten(0, 1) @ vectors).view_as(before)
+        counts = members.sum(dim=2, keepdim=True, dtype=before.dtype)
+        sums = _products(members.flatten(0, 1), vectors.T).view_as(before)
         means.append(torch.where(counts > 0, sums / counts.clamp(min=1), before))
     return torch.cat(means)
 
@@ -136,6 +146,13 @@ def sorted_means(vectors: Tensor, clusters: Tensor, centres: Tensor) -> Tensor:
     counts = members.counts.view(num_clusterings, num_clusters, 1)
     sums = (members @ vectors).view_as(centres)
     return torch.where(counts > 0, sums / counts.clamp(min=1), centres)
+
+
+def _products(rows: Tensor, others: Tensor) -> Tensor:
+    """Products of all rows with all others; of halves in float32."""
+    if rows.dtype == torch.half:
+        return torch.mm(rows, others.T, out_dtype=torch.float32)
+    return rows @ others.T
 
 
 def _row_blocks(num_rows: int, width: int, like: Tensor, block_bytes: int) -> list[slice]:

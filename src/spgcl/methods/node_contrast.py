@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
-from torch.nn.functional import normalize, pad
+from torch.nn.functional import normalize
 
-from spgcl.all_pairs import upper_tiles
+from spgcl.all_pairs import HALVED_TILE, HalvedRows, Tile, upper_tiles
 from spgcl.errors import InputError
 from spgcl.kernels import tiles
 
@@ -21,15 +21,11 @@ KEPT_BYTES = 256 * 2**20
 # Exponentials of similarities are added up as they are: their range is that of the temperature.
 LEAST_TEMPERATURE = {torch.float32: 1 / 40, torch.float64: 1 / 350}
 
-# Rows and columns of a tile in half precision, on CUDA: 512 MiB.
-HALVED_TILE = 16384
 # Similarities in half precision have eleven bits. Over lower temperatures they exceed ten, and exponentials
 # would be off by up to half a per cent.
 LEAST_HALVED_TEMPERATURE = 0.1
 # Shares of a row's sum are up to 1 and mostly far below: in the middle of the range of half precision.
 SHARES_SCALE = 2.0**14
-
-Tile = tuple[slice, slice, Tensor]
 
 
 def node_contrast(first: Tensor, second: Tensor, *, temperature: float, tile: int | None = None) -> Tensor:
@@ -75,9 +71,9 @@ class _NodeContrast(torch.autograd.Function):
         partners = scaled.roll(len(vectors) // 2, 0)
         wanted = ctx.needs_input_grad[0]
         if temperature >= LEAST_HALVED_TEMPERATURE and tiles.serve(scaled):
-            halves = _Halves(scaled, HALVED_TILE)
-            sums = halves.row_sums()
-            repulsion = halves.repulsion(sums.reciprocal()) if wanted else None
+            halves = HalvedRows(scaled, HALVED_TILE)
+            sums = _halved_row_sums(halves)
+            repulsion = _halved_repulsion(halves, sums.reciprocal()) if wanted else None
         else:
             keep = wanted and scaled.element_size() * len(scaled) ** 2 <= KEPT_BYTES
             kept = list(_tiles(scaled, side)) if keep else None
@@ -126,43 +122,23 @@ def _tiles(vectors: Tensor, side: int) -> Iterator[Tile]:
         yield rows, columns, exponentials
 
 
-class _Halves:
-    """The same sums and the same product on CUDA, of rows in half precision."""
+def _halved_row_sums(halves: HalvedRows) -> Tensor:
+    """The same as `_row_sums`."""
+    sums = torch.zeros(len(halves.rows), device=halves.rows.device)
+    for rows, columns, similarities in halves.tiles():
+        width = len(sums[columns])
+        of_rows, of_columns = tiles.exponential_sums(similarities, width, diagonal=rows == columns)
+        sums[rows] += of_rows
+        if rows != columns:
+            sums[columns] += of_columns
+    return sums
 
-    def __init__(self, vectors: Tensor, side: int) -> None:
-        self.count, self.side = len(vectors), side
-        # Rows of zeros below: tiles need a number of columns that is a multiple of a few.
-        self.padded = pad(vectors, (0, 0, 0, -len(vectors) % tiles.MULTIPLE)).half()
-        self.rows = self.padded[: self.count]
 
-    def row_sums(self) -> Tensor:
-        sums = torch.zeros(self.count, device=self.rows.device)
-        for rows, columns, similarities in self._tiles():
-            width = len(sums[columns])
-            of_rows, of_columns = tiles.exponential_sums(similarities, width, diagonal=rows == columns)
-            sums[rows] += of_rows
-            if rows != columns:
-                sums[columns] += of_columns
-        return sums
+def _halved_repulsion(halves: HalvedRows, shares: Tensor) -> Tensor:
+    """The same as `_repulsion`."""
+    shares = shares * SHARES_SCALE
 
-    def repulsion(self, shares: Tensor) -> Tensor:
-        shares = shares * SHARES_SCALE
-        padded = torch.zeros(self.padded.shape, device=shares.device)
-        result = padded[: self.count]
-        for rows, columns, both in self._tiles():
-            tiles.exponential_shares_(both, shares[rows], shares[columns], diagonal=rows == columns)
-            result[rows] += torch.mm(both, self.padded[columns], out_dtype=torch.float32)
-            if rows != columns:
-                padded[columns] += torch.mm(both.T, self.rows[rows], out_dtype=torch.float32)
-        return result.div_(SHARES_SCALE)
+    def settle(rows: slice, columns: slice, similarities: Tensor) -> None:
+        tiles.exponential_shares_(similarities, shares[rows], shares[columns], diagonal=rows == columns)
 
-    def _tiles(self) -> Iterator[Tile]:
-        """Similarities, every tile in the place of the one before.
-
-        Those rows of zeros are among the columns of the last tiles, not among the rows.
-        """
-        space = self.rows.new_empty(min(self.side, self.count) * min(self.side, len(self.padded)))
-        for rows, columns in upper_tiles(self.count, self.side):
-            one, other = self.rows[rows], self.padded[columns]
-            tile = space[: len(one) * len(other)].view(len(one), len(other))
-            yield rows, columns, torch.mm(one, other.T, out=tile)
+    return halves.weighted_sums(settle).div_(SHARES_SCALE)

@@ -1,0 +1,69 @@
+// What is nearest: the largest few entries of long rows, and the best of a few offers.
+//
+// Of equal entries the one of the lower column comes first. What is not a number is never chosen before a number.
+
+#define THREADS 256
+#define WARPS (THREADS / 32)
+#define INF __int_as_float(0x7f800000)
+
+struct Entry {
+  float value;
+  int column;
+};
+
+__device__ __forceinline__ bool precedes(Entry one, Entry other) {
+  return one.value > other.value || (one.value == other.value && one.column < other.column);
+}
+
+// The entry of a warp that precedes all others, in every lane.
+__device__ __forceinline__ Entry first_of_warp(Entry own) {
+  for (int step = 16; step > 0; step >>= 1) {
+    Entry other = {__shfl_xor_sync(0xffffffffu, own.value, step), __shfl_xor_sync(0xffffffffu, own.column, step)};
+    if (precedes(other, own)) own = other;
+  }
+  return own;
+}
+
+// Of a thread's columns, one in THREADS of them, the entry that comes next after `last`.
+__device__ Entry next_after(Entry last, const float* row, int width) {
+  Entry best = {-INF, width};
+#pragma unroll 8
+  for (int column = threadIdx.x; column < width; column += THREADS) {
+    Entry entry = {row[column], column};
+    if (precedes(last, entry) && precedes(entry, best)) best = entry;
+  }
+  return best;
+}
+
+// Columns of the `count` largest entries of a row, a block a row. Only the thread that had the last one looks again.
+extern "C" __global__ void largest_columns(const float* values, long long* columns, int width, int stride, int count) {
+  __shared__ Entry found[WARPS];
+  const float* row = values + (long long)blockIdx.x * stride;
+  Entry own = next_after({INF, -1}, row, width);
+  for (int place = 0; place < count; place++) {
+    Entry top = first_of_warp(own);
+    if (threadIdx.x % 32 == 0) found[threadIdx.x / 32] = top;
+    __syncthreads();
+    for (int warp = 0; warp < WARPS; warp++)
+      if (precedes(found[warp], top)) top = found[warp];
+    if (threadIdx.x == 0) columns[(long long)blockIdx.x * count + place] = min(top.column, width - 1);
+    if (own.column == top.column) own = next_after(top, row, width);
+    __syncthreads();
+  }
+}
+
+// Rows hold `groups` groups of `size` entries: in each the place of the largest sum of entry and offset, a warp each.
+extern "C" __global__ void best_places(const float* values, const float* offsets, int* best, int number, int groups,
+                                       int size) {
+  int index = blockIdx.x * WARPS + threadIdx.x / 32;
+  if (index >= number) return;
+  const float* own_offsets = offsets + index % groups * size;
+  const float* own_values = values + (long long)index * size;
+  Entry top = {-INF, size};
+  for (int place = threadIdx.x % 32; place < size; place += 32) {
+    Entry entry = {own_values[place] + own_offsets[place], place};
+    if (precedes(entry, top)) top = entry;
+  }
+  top = first_of_warp(top);
+  if (threadIdx.x % 32 == 0) best[index] = min(top.column, size - 1);
+}
