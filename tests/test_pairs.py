@@ -3,11 +3,14 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
+from scipy import sparse
 
+from spgcl import pairs
 from spgcl.graph import Graph
 from spgcl.pairs import (
     cover_ratio,
     cut_at_random,
+    entry_products,
     inner_products,
     neighbourhood_lists,
     neighbourhood_union,
@@ -16,7 +19,7 @@ from spgcl.pairs import (
     sample_nodes,
     top_similar,
 )
-from spgcl.tensors import GraphTensors
+from spgcl.tensors import GraphTensors, SparseMatrix
 
 CPU = torch.device("cpu")
 
@@ -197,6 +200,24 @@ def test_products_of_pairs_and_their_gradients_are_those_of_gathered_rows(aligne
     torch.testing.assert_close(pair_products(left, right, first, second), (left[first] * others).sum(1))
     assert torch.autograd.gradcheck(lambda *rows: pair_products(*rows, first, second), (left, right))
     assert torch.autograd.gradcheck(lambda rows: pair_products(rows, rows, first, second), (left,))
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("block", [1, 7, 2**20])
+def test_products_of_entries_and_their_gradients_are_those_of_gathered_rows(symmetric, block, monkeypatch):
+    monkeypatch.setitem(pairs._CACHED_NUMBERS, "cpu", block)
+    dense = torch.rand(8, 8, generator=seeded()) < 0.3
+    dense = dense | dense.T if symmetric else dense
+    entries = SparseMatrix.of(sparse.csr_array(dense.numpy()), CPU, symmetric=symmetric)
+    vectors = torch.randn(8, 3, generator=seeded(), dtype=torch.float64, requires_grad=True)
+    first, second = dense.nonzero().unbind(1)
+    found = entry_products(vectors, entries)
+    torch.testing.assert_close(found, (vectors[first] * vectors[second]).sum(1))
+    # Weights of their own a pair only where none stands for two.
+    weights = torch.ones(len(found)) if symmetric else torch.arange(len(found))
+    assert torch.autograd.gradcheck(
+        lambda rows: (weights * entry_products(rows, entries).square()).sum(), vectors
+    )
 
 
 def test_inner_products_and_their_gradients_are_those_of_the_plain_product():

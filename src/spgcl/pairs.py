@@ -211,29 +211,75 @@ class _PairProducts(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, left: Tensor, right: Tensor, first: Tensor, second: Tensor | None) -> Tensor:
-        second = torch.arange(len(right), device=right.device) if second is None else second
         ctx.save_for_backward(left, right, first, second)
-        blocks = _blocks(left, first, second)
-        products = [left.index_select(0, one).mul_(right.index_select(0, two)).sum(1) for one, two in blocks]
-        return torch.cat(products)
+        return _products(left, right, first, _in_order(right) if second is None else second)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:
         left, right, first, second = ctx.saved_tensors
-        return (
-            _sums(left, first, second, gradient, right),
-            _sums(right, second, first, gradient, left),
-            None,
-            None,
-        )
+        of_left = _sums(left, first, _in_order(right) if second is None else second, gradient, right)
+        if second is None:
+            of_right = left.index_select(0, first).mul_(gradient[:, None])
+        else:
+            of_right = _sums(right, second, first, gradient, left)
+        return of_left, of_right, None, None
+
+
+def entry_products(vectors: Tensor, entries: SparseMatrix) -> Tensor:
+    """Inner products of the rows i and j of vectors for the entries (i, j) of a matrix, in their order.
+
+    The gradient is a product with the matrix. Where that is symmetric, so has to be what becomes of the
+    inner products: the same for (i, j) as for (j, i).
+    """
+    products: Tensor = _EntryProducts.apply(vectors, entries)  # type: ignore[no-untyped-call]
+    return products
+
+
+class _EntryProducts(torch.autograd.Function):
+    """No pair has to be sorted into its row: the matrix is."""
+
+    @staticmethod
+    def forward(ctx: Any, vectors: Tensor, entries: SparseMatrix) -> Tensor:
+        ctx.save_for_backward(vectors)
+        ctx.entries = entries
+        return _products(vectors, vectors, entries.row_of_entry, entries.columns)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        (vectors,) = ctx.saved_tensors
+        weights = ctx.entries.revalued(gradient)
+        if weights.symmetric:
+            return (weights @ vectors).mul_(2), None
+        return (weights @ vectors).add_(weights.transposed @ vectors), None
+
+
+def _in_order(vectors: Tensor) -> Tensor:
+    return torch.arange(len(vectors), device=vectors.device)
+
+
+def _products(left: Tensor, right: Tensor, first: Tensor, second: Tensor) -> Tensor:
+    out = left.new_empty(len(first))
+    # The same memory for all blocks: to be handed new pages by the system takes longer than to use them.
+    space = left.new_empty(2, min(len(first), _block_size(left)), left.shape[1])
+    for one, two, part in _blocks(left, first, second, out):
+        rows, others = space[:, : len(part)]
+        torch.index_select(left, 0, one, out=rows)
+        torch.index_select(right, 0, two, out=others)
+        torch.sum(rows.mul_(others), 1, out=part)
+    return out
 
 
 def _blocks(vectors: Tensor, *parts: Tensor) -> Iterator[tuple[Tensor, ...]]:
     """What is given a pair, for as many pairs at a time as rows of the vectors fit into a cache."""
-    numbers = _CACHED_NUMBERS.get(vectors.device.type, _CACHED_NUMBERS["cuda"])
-    size = max(1, numbers // vectors.shape[1])
+    size = _block_size(vectors)
     return zip(*(torch.split(part, size) for part in parts), strict=True)
+
+
+def _block_size(vectors: Tensor) -> int:
+    numbers = _CACHED_NUMBERS.get(vectors.device.type, _CACHED_NUMBERS["cuda"])
+    return max(1, numbers // vectors.shape[1])
 
 
 def _sums(like: Tensor, rows: Tensor, columns: Tensor, weights: Tensor, vectors: Tensor) -> Tensor:

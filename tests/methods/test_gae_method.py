@@ -64,45 +64,50 @@ def naive_reconstruction(vectors, looped, pairs):
 def test_the_full_reconstruction_is_that_of_naive_loops(directed):
     graph = make_graph(directed=directed)
     vectors = torch.randn(30, 4, generator=seeded(), dtype=torch.float64)
-    keys = GAE(5).prepare(graph, CPU).keys
+    entries = GAE(5).prepare(graph, CPU).graph.adjacency
     looped = graph.adjacency.toarray() + np.eye(30)
     everything = [(one, other) for one in range(30) for other in range(30)]
     expected = naive_reconstruction(vectors, looped, everything)
-    assert full_reconstruction(vectors, keys).item() == pytest.approx(expected, rel=1e-12)
+    assert full_reconstruction(vectors, entries).item() == pytest.approx(expected, rel=1e-12)
 
 
 def test_the_sampled_reconstruction_is_that_of_naive_loops_over_the_same_draws():
     vectors = torch.randn(30, 4, generator=seeded(), dtype=torch.float64)
-    keys = GAE(5).prepare(make_graph(), CPU).keys
+    prepared = GAE(5).prepare(make_graph(), CPU)
+    entries, keys = prepared.graph.adjacency, prepared.keys
     looped = make_graph().adjacency.toarray() + np.eye(30)
     drawn = torch.randint(900, (3 * len(keys),), generator=seeded(9))
     pairs = [divmod(number, 30) for number in drawn.tolist()]
     expected = naive_reconstruction(vectors, looped, pairs)
-    found = sampled_reconstruction(vectors, keys, 3, seeded(9))
+    found = sampled_reconstruction(vectors, entries, keys, 3, seeded(9))
     assert found.item() == pytest.approx(expected, rel=1e-12)
 
 
 def test_sampling_estimates_the_full_reconstruction():
     vectors = torch.randn(30, 4, generator=seeded(), dtype=torch.float64)
-    keys = GAE(5).prepare(make_graph(), CPU).keys
-    estimate = sampled_reconstruction(vectors, keys, 500, seeded(9))
-    torch.testing.assert_close(estimate, full_reconstruction(vectors, keys), rtol=0.02, atol=0)
+    prepared = GAE(5).prepare(make_graph(), CPU)
+    entries = prepared.graph.adjacency
+    estimate = sampled_reconstruction(vectors, entries, prepared.keys, 500, seeded(9))
+    torch.testing.assert_close(estimate, full_reconstruction(vectors, entries), rtol=0.02, atol=0)
 
 
+@pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("nodes", [1, 7, 15, 30])
-def test_blocks_change_neither_the_value_nor_the_gradient(nodes):
-    keys = GAE(5).prepare(make_graph(), CPU).keys
+def test_blocks_change_neither_the_value_nor_the_gradient(nodes, directed):
+    prepared = GAE(5).prepare(make_graph(directed=directed), CPU)
+    entries = prepared.graph.adjacency
+    assert entries.symmetric != directed
     vectors = torch.randn(30, 4, generator=seeded(), dtype=torch.float64, requires_grad=True)
-    value = full_reconstruction(vectors, keys, block_nodes=nodes)
+    value = full_reconstruction(vectors, entries, block_nodes=nodes)
     (gradient,) = torch.autograd.grad(3 * value, vectors)
     scores = vectors @ vectors.T
     present = torch.zeros(900, dtype=torch.bool)
-    present[keys] = True
+    present[prepared.keys] = True
     errors = torch.nn.functional.softplus(torch.where(present.view(30, 30), -scores, scores)).flatten()
     expected = (errors[present].mean() + errors[~present].mean()) / 2
     torch.testing.assert_close(value, expected)
     torch.testing.assert_close(gradient, torch.autograd.grad(3 * expected, vectors)[0])
-    assert torch.autograd.gradcheck(lambda rows: full_reconstruction(rows, keys, nodes), (vectors,))
+    assert torch.autograd.gradcheck(lambda rows: full_reconstruction(rows, entries, nodes), (vectors,))
 
 
 def test_a_graph_with_all_edges_has_nothing_to_repel():
@@ -110,8 +115,10 @@ def test_a_graph_with_all_edges_has_nothing_to_repel():
     prepared = GAE(2).prepare(Graph.from_edges(sources, targets, np.eye(4, 2)), CPU)
     vectors = torch.randn(4, 3, generator=seeded(), dtype=torch.float64)
     expected = torch.nn.functional.softplus(-(vectors @ vectors.T)).mean() / 2
-    torch.testing.assert_close(full_reconstruction(vectors, prepared.keys), expected)
-    torch.testing.assert_close(sampled_reconstruction(vectors, prepared.keys, 1, seeded()), expected)
+    entries = prepared.graph.adjacency
+    torch.testing.assert_close(full_reconstruction(vectors, entries), expected)
+    sampled = sampled_reconstruction(vectors, entries, prepared.keys, 1, seeded())
+    torch.testing.assert_close(sampled, expected)
 
 
 def test_entries_are_found_among_keys():

@@ -91,14 +91,14 @@ def some_vectors(count=30, width=5):
 def some_entries():
     adjacency = torch.rand(30, 30, generator=torch.Generator().manual_seed(4)) < 0.1
     adjacency = adjacency | adjacency.T | torch.eye(30, dtype=torch.bool)
-    return adjacency, *adjacency.nonzero().unbind(1)
+    return adjacency, SparseMatrix.of(sparse.csr_array(adjacency.numpy()), CPU, symmetric=True)
 
 
 def test_the_loss_of_the_adjacency_is_the_equation():
     vectors = some_vectors()
-    adjacency, sources, targets = some_entries()
+    adjacency, entries = some_entries()
     expected = naive_adjacency_loss(vectors.detach(), adjacency)
-    assert adjacency_loss(vectors, sources, targets).item() == pytest.approx(expected, rel=1e-12)
+    assert adjacency_loss(vectors, entries).item() == pytest.approx(expected, rel=1e-12)
 
 
 def whole_adjacency_loss(vectors, adjacency):
@@ -114,10 +114,10 @@ def whole_adjacency_loss(vectors, adjacency):
 def test_blocks_give_the_value_and_the_gradient_of_all_pairs_at_once(monkeypatch, numbers, sampled):
     monkeypatch.setattr(gmi, "BLOCK_NUMBERS", numbers)
     vectors = some_vectors()
-    adjacency, sources, targets = some_entries()
+    adjacency, entries = some_entries()
     # All rows in another order are a sample, too.
     rows = torch.arange(29, -1, -1) if sampled else None
-    blocked = adjacency_loss(vectors, sources, targets, rows)
+    blocked = adjacency_loss(vectors, entries, rows)
     (gradient,) = torch.autograd.grad(blocked, vectors)
     whole = whole_adjacency_loss(vectors, adjacency)
     (expected,) = torch.autograd.grad(whole, vectors)
@@ -136,9 +136,9 @@ def test_the_sum_over_products_with_some_rows_has_the_gradients_of_differences(m
 
 def test_sampled_rows_give_the_whole_in_expectation():
     vectors = some_vectors()
-    _, sources, targets = some_entries()
-    sampled = [adjacency_loss(vectors, sources, targets, torch.tensor([row])).item() for row in range(30)]
-    whole = adjacency_loss(vectors, sources, targets).item()
+    _, entries = some_entries()
+    sampled = [adjacency_loss(vectors, entries, torch.tensor([row])).item() for row in range(30)]
+    whole = adjacency_loss(vectors, entries).item()
     assert np.mean(sampled) == pytest.approx(whole, rel=1e-12)
     assert np.std(sampled) > 1e-3
 
@@ -262,10 +262,10 @@ def test_the_adjacency_is_rebuilt_as_training_goes_on():
     graph = load("csbm-homophilic").graph
     method = make_method(graph, hidden=16, steps=40, learning_rate=0.01)
     prepared = method.prepare(graph, CPU)
-    entries = prepared.graph.adjacency.row_of_entry, prepared.graph.adjacency.columns
-    before = adjacency_loss(method.embed(prepared), *entries)
+    entries = prepared.graph.adjacency
+    before = adjacency_loss(method.embed(prepared), entries)
     train(method, prepared, seed=0)
-    assert adjacency_loss(method.embed(prepared), *entries) < 0.95 * before
+    assert adjacency_loss(method.embed(prepared), entries) < 0.95 * before
 
 
 # A narrow encoder leaves random projections little room: a wide one is hard to beat untrained. Columns are

@@ -72,7 +72,7 @@ def test_the_loss_is_the_reconstruction_of_a_draw_and_the_divergence_of_a_pair(w
     means, log_deviations = method.means(hidden, block), method.log_deviations(hidden, block)
     generator = seeded()
     drawn = means + torch.randn(30, 4, generator=generator, dtype=torch.float64) * log_deviations.exp()
-    expected = reconstruction(drawn, prepared.keys, negative_ratio, generator).item()
+    expected = reconstruction(drawn, prepared, negative_ratio, generator).item()
     expected += weight * naive_divergence(means, log_deviations) / 30
     assert method.loss(prepared, 0, seeded()).item() == pytest.approx(expected, rel=1e-9)
 

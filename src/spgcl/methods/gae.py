@@ -12,7 +12,7 @@ from spgcl.convolutions import Block, Convolution
 from spgcl.encoders import BatchNorm, Encoder
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
-from spgcl.pairs import pair_products
+from spgcl.pairs import entry_products, pair_products
 from spgcl.tensors import GraphTensors, SparseMatrix
 
 
@@ -44,7 +44,9 @@ def is_entry(wanted: Tensor, keys: Tensor) -> Tensor:
     return keys[places] == wanted
 
 
-def sampled_reconstruction(vectors: Tensor, keys: Tensor, ratio: int, generator: torch.Generator) -> Tensor:
+def sampled_reconstruction(
+    vectors: Tensor, entries: SparseMatrix, keys: Tensor, ratio: int, generator: torch.Generator
+) -> Tensor:
     """The re-weighted likelihood of A + I, with the pairs that are no edges drawn at random.
 
     Half the mean cross-entropy over the entries of A + I and half that over the drawn pairs; what is drawn
@@ -52,6 +54,7 @@ def sampled_reconstruction(vectors: Tensor, keys: Tensor, ratio: int, generator:
 
     Args:
         vectors: One row a node (Z).
+        entries: A + I; its values are not looked at.
         keys: The entries, from `entry_keys`.
         ratio: Pairs drawn an entry.
         generator: Decides which.
@@ -59,28 +62,25 @@ def sampled_reconstruction(vectors: Tensor, keys: Tensor, ratio: int, generator:
     num_nodes = len(vectors)
     drawn = torch.randint(num_nodes**2, (ratio * len(keys),), generator=generator, device=keys.device)
     absent = ~is_entry(drawn, keys)
-    errors = absent * softplus(_scores(vectors, drawn))
-    return (softplus(-_scores(vectors, keys)).mean() + errors.sum() / absent.sum().clamp(min=1)) / 2
+    scores = pair_products(vectors, vectors, drawn // num_nodes, drawn % num_nodes)
+    error = (absent * softplus(scores)).sum() / absent.sum().clamp(min=1)
+    return (softplus(-entry_products(vectors, entries)).mean() + error) / 2
 
 
-def full_reconstruction(vectors: Tensor, keys: Tensor, block_nodes: int | None = None) -> Tensor:
+def full_reconstruction(vectors: Tensor, entries: SparseMatrix, block_nodes: int | None = None) -> Tensor:
     """The re-weighted likelihood of A + I over all pairs of nodes, in blocks.
 
     Half the mean cross-entropy over the entries of A + I and half that over all other pairs.
 
     Args:
         vectors: One row a node (Z).
-        keys: The entries, from `entry_keys`.
+        entries: A + I; its values are not looked at.
         block_nodes: Rows and columns of a block of scores; by the device when None.
     """
-    scores = _scores(vectors, keys)
+    scores = entry_products(vectors, entries)
     total = summed_softplus(vectors, block_nodes)
-    num_absent = max(1, len(vectors) ** 2 - len(keys))
+    num_absent = max(1, len(vectors) ** 2 - len(scores))
     return (softplus(-scores).mean() + (total - softplus(scores).sum()) / num_absent) / 2
-
-
-def _scores(vectors: Tensor, keys: Tensor) -> Tensor:
-    return pair_products(vectors, vectors, keys // len(vectors), keys % len(vectors))
 
 
 class GAE(Method):
@@ -132,7 +132,7 @@ class GAE(Method):
         assert isinstance(prepared, PreparedPairs)
         graph = prepared.graph
         vectors = self.second(self.first(graph, None, generator), Block(graph.adjacency))
-        return reconstruction(vectors, prepared.keys, self.negative_ratio, generator)
+        return reconstruction(vectors, prepared, self.negative_ratio, generator)
 
     @torch.no_grad()
     def embed(self, prepared: Prepared) -> Tensor:
@@ -155,8 +155,11 @@ def first_layer(num_features: int, hidden: int, dropout: float, batch_norm: Batc
     )
 
 
-def reconstruction(vectors: Tensor, keys: Tensor, ratio: int, generator: torch.Generator) -> Tensor:
+def reconstruction(
+    vectors: Tensor, prepared: PreparedPairs, ratio: int, generator: torch.Generator
+) -> Tensor:
     """The reconstruction term over all pairs when `ratio` is 0, else over the entries and drawn pairs."""
+    entries = prepared.graph.adjacency
     if ratio:
-        return sampled_reconstruction(vectors, keys, ratio, generator)
-    return full_reconstruction(vectors, keys)
+        return sampled_reconstruction(vectors, entries, prepared.keys, ratio, generator)
+    return full_reconstruction(vectors, entries)

@@ -15,10 +15,10 @@ from spgcl.encoders import Activation, BatchNorm, Encoder
 from spgcl.graph import Graph
 from spgcl.methods.dgi import Bilinear
 from spgcl.methods.method import Method, Prepared
-from spgcl.pairs import pair_products, sample_nodes
+from spgcl.pairs import entry_products, pair_products, sample_nodes
 from spgcl.tensors import GraphTensors, SparseMatrix
 
-# Numbers in a block of products with sampled rows, and of rows gathered for edges: 64 MiB of float32.
+# Numbers in a block of products with sampled rows: 64 MiB of float32.
 BLOCK_NUMBERS = 2**24
 
 
@@ -125,7 +125,7 @@ class GMI(Method):
         if not self.structure_weight:
             return total
         rows = sample_nodes(graph.num_nodes, self.rebuilt_rows, generator) if self.rebuilt_rows else None
-        structure = adjacency_loss(hidden, graph.adjacency.row_of_entry, graph.adjacency.columns, rows)
+        structure = adjacency_loss(hidden, graph.adjacency, rows)
         return total + self.structure_weight * structure
 
     def embed(self, prepared: Prepared) -> Tensor:
@@ -173,7 +173,7 @@ def jensen_shannon(positive: Tensor, negative: Tensor) -> Tensor:
     return softplus(-positive).mean() + softplus(negative).mean()
 
 
-def adjacency_loss(vectors: Tensor, sources: Tensor, targets: Tensor, rows: Tensor | None = None) -> Tensor:
+def adjacency_loss(vectors: Tensor, adjacency: SparseMatrix, rows: Tensor | None = None) -> Tensor:
     """Weighted cross-entropy between the logistic function of all products h_i . h_j and the adjacency.
 
     Ones and zeros are weighted as in the published code, in which a pair (i, j), (j, i) counts as one edge:
@@ -182,16 +182,12 @@ def adjacency_loss(vectors: Tensor, sources: Tensor, targets: Tensor, rows: Tens
 
     Args:
         vectors: Embeddings, shape (N, width).
-        sources: Row of every one in the adjacency, self loops included.
-        targets: Its column.
+        adjacency: Has an entry for every one, self loops included; their values are not looked at.
         rows: Nodes whose rows stand for all, where zeros are sampled; all rows when None.
     """
-    num_nodes, edges = len(vectors), len(sources) / 2
-    size = max(1, BLOCK_NUMBERS // vectors.shape[1])
-    attracting = repelling = torch.zeros((), dtype=vectors.dtype, device=vectors.device)
-    for block in zip(torch.split(sources, size), torch.split(targets, size), strict=True):
-        products = pair_products(vectors, vectors, *block)
-        attracting, repelling = attracting + softplus(-products).sum(), repelling + softplus(products).sum()
+    num_nodes, edges = len(vectors), len(adjacency.columns) / 2
+    products = entry_products(vectors, adjacency)
+    attracting, repelling = softplus(-products).sum(), softplus(products).sum()
     if rows is None:
         everything = summed_softplus(vectors)
     else:

@@ -84,7 +84,7 @@ class VGAE(Method):
         noise = torch.randn(means.shape, generator=generator, device=means.device, dtype=means.dtype)
         drawn = means + noise * log_deviations.exp()
         divergence = divergence_from_prior(means, log_deviations) / graph.num_nodes
-        likelihood = reconstruction(drawn, prepared.keys, self.negative_ratio, generator)
+        likelihood = reconstruction(drawn, prepared, self.negative_ratio, generator)
         return likelihood + self.divergence_weight * divergence
 
     @torch.no_grad()
