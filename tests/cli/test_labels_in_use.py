@@ -11,6 +11,7 @@ import torch
 from spgcl.cli import run
 from spgcl.cli.graphs import resolve
 from spgcl.cli.options import GraphOptions
+from spgcl.errors import InputError
 from spgcl.evaluation.health import class_centre_distance, selected_homophily
 
 # Importing PyTorch Geometric runs torch.jit.script once, which torch calls deprecated.
@@ -50,6 +51,49 @@ def test_nodes_without_a_label_are_in_no_split_and_are_counted(partly_labelled, 
     assert np.count_nonzero(bare) == 15
     assert (splits.train | splits.validation | splits.test)[:, ~bare].all()
     assert not (splits.train | splits.validation | splits.test)[:, bare].any()
+
+
+def test_labels_may_call_their_ids_otherwise_than_features(partly_labelled):
+    Path("features.csv").write_text("node,a\n" + "".join(f"{node},{node}\n" for node in range(NUM_NODES)))
+    options = GraphOptions(features="features.csv", id="node")
+    expected = resolve("edges.csv", options, Path("labels.csv")).labels
+    content = Path("labels.csv").read_text().splitlines()
+    Path("turned.csv").write_text(
+        "label,node\n" + "".join(",".join(line.split(",")[::-1]) + "\n" for line in content[1:])
+    )
+    assert np.array_equal(resolve("edges.csv", options, Path("turned.csv")).labels, expected)
+
+
+def test_a_column_that_no_file_has_is_refused(partly_labelled):
+    with pytest.raises(InputError, match="labels.csv: unknown column 'node'; choose from: id, label"):
+        resolve("edges.csv", GraphOptions(structural="degree", id="node"), Path("labels.csv"))
+
+
+def test_labels_given_to_a_finished_run_are_those_it_is_evaluated_with(partly_labelled, capsys):
+    fit = ["fit", "edges.csv", "--structural", "degree", "--out", "run", *QUICK]
+    assert run(fit) == 0
+    assert run(["eval", "run", "--json"]) == 2
+    before = Path("run/embeddings.parquet").stat().st_mtime_ns
+    assert run([*fit, "--resume", "--labels", "labels.csv"]) == 0
+    assert Path("run/embeddings.parquet").stat().st_mtime_ns == before
+    capsys.readouterr()
+    assert run(["eval", "run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["metric"] == "accuracy"
+    # Without labels on the command line the run keeps them.
+    assert run([*fit, "--resume"]) == 0
+    assert run(["eval", "run", "--json"]) == 0
+
+
+def test_scores_that_cannot_be_kept_are_shown(partly_labelled, capsys):
+    graph = ["edges.csv", "--structural", "degree", "--labels", "labels.csv"]
+    assert run(["fit", *graph, "--out", "run", *QUICK]) == 0
+    # A folder is in the way: the superuser may write wherever permissions forbid it.
+    Path("run/eval.json").mkdir()
+    capsys.readouterr()
+    assert run(["eval", "run", "--json"]) == 0
+    shown = capsys.readouterr()
+    assert "mean" in json.loads(shown.out)
+    assert "eval.json cannot be written (" in shown.err and "the scores are shown only" in shown.err
 
 
 @pytest.mark.parametrize("method", ["spgcl", "gcn"])

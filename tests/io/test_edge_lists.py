@@ -62,6 +62,11 @@ def test_layouts_of_text(write, name, text):
     assert edges_of(graph) == SMALL
 
 
+def test_a_semicolon_within_a_cell_parts_nothing(write):
+    graph = read(write("e.txt", "a;1,b\nb,c\n"))
+    assert graph.node_ids.tolist() == ["a;1", "b", "c"]
+
+
 def test_parquet_with_integers_text_and_categories(tmp_path):
     texts = pa.array(["0", "5"]).dictionary_encode()
     parquet.write_table(
@@ -212,6 +217,12 @@ def test_one_named_end_takes_the_first_other_column(write):
             "0 1 {}\n1 2 {}\n",
             {},
             "e.txt, row 1, column 'column 3': '{}' is not a number; mend it, or leave the weights",
+        ),
+        (
+            "e.txt",
+            "0;1;0,5\n1;2;1\n",
+            {},
+            "e.txt, row 1, column 'column 3': '0,5' is not a finite number; mend it, or leave the weights",
         ),
         (
             "e.csv",

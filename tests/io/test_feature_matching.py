@@ -88,3 +88,13 @@ def test_eigenvectors_serve_their_own_graph_only():
     require_comparable((), same_graph=False)
     with pytest.raises(InputError, match=r"spectral features are eigenvectors .* --structural degree"):
         require_comparable(spectral, same_graph=False)
+
+
+@pytest.mark.parametrize("sparsely", [False, True])
+def test_features_that_are_all_zero_are_noted(sparsely):
+    zeros, some = np.zeros((3, 2)), np.eye(3, 2)
+    said = "all features are zero: methods that read them have nothing to learn from"
+    for matrix, noted in ((zeros, True), (some, False)):
+        given = sparse.csr_array(matrix) if sparsely else matrix
+        assert (said in read_graph(EDGES, given).notes) == noted
+    assert said not in read_graph(EDGES, structural="degree").notes

@@ -187,8 +187,13 @@ def _write(folder: Path, record: dict[str, Any]) -> None:
     from spgcl.files import replacing
     from spgcl.storage import to_json
 
-    with replacing(folder / "eval.json") as path:
-        path.write_text(to_json(record), encoding="utf-8")
+    target = folder / "eval.json"
+    try:
+        with replacing(target) as path:
+            path.write_text(to_json(record), encoding="utf-8")
+    except OSError as error:
+        # Scores took a while: they are worth showing where they cannot be kept.
+        note(f"{target} cannot be written ({error.strerror or error}); the scores are shown only")
 
 
 def _over_retrainings(records: list[dict[str, Any]]) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def fit(
     from spgcl.methods import resolved_settings
     from spgcl.recording import waking
     from spgcl.runs import describe_source, drop_derived, fit_run, open_folder, remove_run, tidy
-    from spgcl.storage import Run
+    from spgcl.storage import Run, write_run
 
     if resume and overwrite:
         raise InputError("--resume and --overwrite contradict each other; choose one")
@@ -150,6 +150,9 @@ def fit(
     for place, run, earlier, seen, held_out in planned:
         if earlier is not None and earlier.status == "finished":
             tidy(place)
+            if labels is not None and earlier.graph["labels"] != run.graph["labels"]:
+                earlier.graph["labels"] = run.graph["labels"]
+                write_run(place, earlier)
             run = earlier
         else:
             with (

@@ -137,8 +137,13 @@ def _from_dataset(name: str, options: GraphOptions) -> Loaded:
 
 def _with_labels(loaded: Loaded, labels: Path, options: GraphOptions) -> Loaded:
     from spgcl.io import read_labels
+    from spgcl.io.labels import has_column
 
-    values, class_names = read_labels(labels, loaded.graph, id_column=options.id)
+    column = options.id
+    # What names the ids of the features need not name those of the labels.
+    if column is not None and options.features is not None and not has_column(labels, column):
+        column = None
+    values, class_names = read_labels(labels, loaded.graph, id_column=column)
     _say_unlabelled(values, class_names, labels)
     return Loaded(loaded.name, loaded.graph, values, None, "accuracy", class_names, loaded.path)
 

@@ -27,7 +27,8 @@ TargetOption = Annotated[
     str | None, typer.Option("--target", help="Column of edge targets (default: the second).")
 ]
 IdOption = Annotated[
-    str | None, typer.Option("--id", help="Column of node ids in features and labels (default: the first).")
+    str | None,
+    typer.Option("--id", help="Column of node ids in features, and in labels that have it (else the first)."),
 ]
 DirectedOption = Annotated[
     bool, typer.Option("--directed", help="Keep edge direction (row-normalised propagation).")

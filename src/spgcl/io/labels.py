@@ -49,6 +49,13 @@ def read_labels(
     return number_classes(values, known, origin=str(file))
 
 
+def has_column(path: Path, name: str) -> bool:
+    """Whether a file of labels is a table with a column of that name."""
+    from spgcl.io.tables import read_table
+
+    return suffix_of(path) in TABLES and path.exists() and name in read_table(path).names
+
+
 def number_classes(
     values: NDArray[Any], known: NDArray[np.bool_], *, origin: str
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:

@@ -19,6 +19,7 @@ from spgcl.io.structural import Structural, with_structural
 
 EDGE_LISTS = (".csv", ".tsv", ".txt", ".edges", ".parquet")
 SAVED_DATA = (".pt", ".pth")
+_NO_FEATURE_SAYS = "all features are zero: methods that read them have nothing to learn from"
 
 
 def read_graph(
@@ -189,10 +190,15 @@ def _assemble(
     except InputError as error:
         raise _at(draft.origin, error) from None
     if structural is None:
-        return graph
+        return graph if _any_feature(graph) else replace(graph, notes=(*graph.notes, _NO_FEATURE_SAYS))
     made = with_structural(graph, structural)
     note = f"{made.num_features} structural features ({structural}) made, as there are none"
     return replace(made, notes=(*graph.notes, note))
+
+
+def _any_feature(graph: Graph) -> bool:
+    numbers = graph.features.data if sparse.issparse(graph.features) else graph.features
+    return bool(np.any(numbers))
 
 
 def _no_features(draft: Draft) -> InputError:

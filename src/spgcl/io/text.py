@@ -24,6 +24,8 @@ NAMES_OF_COLUMNS = frozenset(
 # A quoted cell may hold a line that begins with #, which is no comment.
 _QUOTED_OR_COMMENT = re.compile(rb'(?<![^,;\t\r\n ])("[^"]*(?:""[^"]*)*")|^[ \t]*#[^\n]*', flags=re.MULTILINE)
 
+_DECIMAL_COMMA = re.compile(rb"[-+]?\d*,\d+")
+
 
 class TextTable:
     """A text file cut into cells: comma, tab, semicolon or whitespace separated, `#` lines left out.
@@ -70,7 +72,8 @@ class TextTable:
         first = re.search(rb"\S[^\n]*", content)
         for delimiter in ("\t", ",", ";"):
             if first and delimiter.encode() in first.group():
-                return content, delimiter
+                decimal = delimiter == "," and _has_decimal_commas(first.group())
+                return content, ";" if decimal else delimiter
         return _single_spaced(content), " "
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
@@ -159,6 +162,12 @@ class TextTable:
                 f"{self.path}, row {line}: byte 0x{byte:02x} is not UTF-8; save the file as UTF-8"
             )
         return InputError(f"{self.path}: is not UTF-8 text; save it as UTF-8")
+
+
+def _has_decimal_commas(line: bytes) -> bool:
+    """Whether semicolons part the cells of a line and each comma in it is within a number, as in 1;2;0,5."""
+    cells = [cell.strip() for cell in line.split(b";")]
+    return len(cells) > 1 and all(b"," not in cell or _DECIMAL_COMMA.fullmatch(cell) for cell in cells)
 
 
 def _single_spaced(content: bytes) -> bytes:
