@@ -65,7 +65,7 @@ def test_labels_may_call_their_ids_otherwise_than_features(partly_labelled):
 
 
 def test_a_column_that_no_file_has_is_refused(partly_labelled):
-    with pytest.raises(InputError, match="labels.csv: unknown column 'node'; choose from: id, label"):
+    with pytest.raises(InputError, match=r"labels\.csv: unknown column 'node'; choose from: id, label"):
         resolve("edges.csv", GraphOptions(structural="degree", id="node"), Path("labels.csv"))
 
 
