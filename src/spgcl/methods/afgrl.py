@@ -120,7 +120,7 @@ def marked_means(vectors: Tensor, clusters: Tensor, centres: Tensor) -> Tensor:
     Rows of cluster -1 are in none.
     """
     num_clusters = centres.shape[1]
-    numbers = torch.arange(num_clusters, device=clusters.device)[:, None]
+    numbers = torch.arange(num_clusters, dtype=clusters.dtype, device=clusters.device)[:, None]
     # As many clusterings at a time as their marks have room for.
     together = max(1, BLOCK_BYTES // (num_clusters * len(vectors) * vectors.element_size()))
     means = []
