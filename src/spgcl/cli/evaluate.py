@@ -221,14 +221,13 @@ def _spread(values: list[float]) -> dict[str, float]:
 
 
 def _show(record: dict[str, Any]) -> None:
+    from spgcl.evaluation.scores import scored_by
+
     rows: list[list[str]] = []
     title = f"{record['method']} on {record['dataset']}"
     if "mean" in record:
         title += f" ({record['split_source']} splits)"
-        own = record["protocol"] == "predictions"
-        rows.append(
-            _scored("own predictions" if own else f"linear probe ({record['protocol']})", record, record)
-        )
+        rows.append(_scored(scored_by(record["protocol"]), record, record))
     if "knn" in record:
         rows.append(_scored("k-NN", record, record["knn"]))
     for part, name in (("k-means", "clustering"), ("link prediction", "link_prediction")):

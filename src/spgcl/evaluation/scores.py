@@ -85,3 +85,8 @@ class Scores:
         count = len({(score.split if self.std_over == "splits" else score.start) for score in self.splits})
         over = self.std_over if count > 1 else self.std_over.removesuffix("s")
         return f"{self.mean:.2f} ± {self.std:.2f} {_METRIC_WORDS[self.metric]} over {count} {over}"
+
+
+def scored_by(protocol: str) -> str:
+    """What a record's protocol is called on the screen and on the page."""
+    return "own predictions" if protocol == "predictions" else f"linear probe ({protocol})"

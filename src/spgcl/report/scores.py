@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spgcl.evaluation.linear_probe import predict_first_split
+from spgcl.evaluation.scores import scored_by
 from spgcl.methods import find
 from spgcl.report.baselines import baselines
 from spgcl.report.charts import Item, matrix, section, strip, strips, table, text
@@ -54,9 +55,7 @@ def score_rows(record: dict[str, Any]) -> list[list[str]]:
     """One row a score of `eval.json`."""
     rows = []
     if "mean" in record:
-        own = record["protocol"] == "predictions"
-        name = "own predictions" if own else f"linear probe ({record['protocol']})"
-        rows.append([name, f"{record['mean']:.2f}", _deviation(record)])
+        rows.append([scored_by(record["protocol"]), f"{record['mean']:.2f}", _deviation(record)])
     if "knn" in record:
         rows.append(["k-NN", f"{record['knn']['mean']:.2f}", _deviation(record["knn"])])
     for part, name in (("k-means", "clustering"), ("link prediction", "link_prediction")):
