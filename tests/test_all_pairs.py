@@ -74,7 +74,8 @@ def test_halves_have_the_value_and_gradient_of_doubles(
     expected = softplus(exact @ exact.T).sum()
     assert found.item() == pytest.approx(expected.item(), rel=1e-3)
     (gradients,), (wanted,) = torch.autograd.grad(found, rounded), torch.autograd.grad(expected, exact)
-    assert (gradients - wanted).norm() < 2e-3 * wanted.norm()
+    # Of large products a few are near zero, where the logistic function is steep.
+    assert (gradients - wanted).norm() < (1e-2 if scale > 1 else 2e-3) * wanted.norm()
 
 
 @on_cuda

@@ -2,12 +2,14 @@
 
 import gc
 import json
+import threading
 from pathlib import Path
 
 import pytest
 import torch
 
 import spgcl
+from spgcl import recording
 from spgcl.cli import run
 from spgcl.errors import InputError
 from spgcl.stepping import arithmetic
@@ -66,3 +68,36 @@ def test_a_run_records_its_precision_and_is_continued_with_it(
     capsys.readouterr()
     assert run(["fit", "csbm-homophilic", "--out", place, *TINY, "--resume"]) == 2
     assert "was run with precision 'float32', now it is 'auto'" in capsys.readouterr().err
+
+
+class FailedError(Exception):
+    pass
+
+
+def test_a_device_that_cannot_be_woken_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    woken: list[torch.device] = []
+
+    def fail(device: torch.device) -> None:
+        woken.append(device)
+        raise FailedError
+
+    monkeypatch.setattr(recording, "_first_products", fail)
+    with recording.waking(torch.device("cuda")):
+        done = True
+    assert done and woken == [torch.device("cuda")]
+    with recording.waking(torch.device("cpu")):
+        pass
+    assert len(woken) == 1
+
+
+def test_an_error_does_not_wait_for_a_device_that_is_being_woken(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = threading.Event()
+    monkeypatch.setattr(recording, "_first_products", lambda _: told.wait(timeout=30))
+    with pytest.raises(FailedError), recording.waking(torch.device("cuda")):
+        raise FailedError
+    # Still being woken when the error was here.
+    waiting = [one for one in threading.enumerate() if one.name.startswith("ThreadPoolExecutor")]
+    told.set()
+    assert waiting
+    for thread in waiting:
+        thread.join()

@@ -104,7 +104,8 @@ class HalvedRows:
     """
 
     def __init__(self, vectors: Tensor, side: int) -> None:
-        self.side = side
+        # Rows of a tile begin at a multiple.
+        self.side = side + -side % tiles.MULTIPLE
         self._padded = extended(vectors).half()
         self.rows = self._padded[: len(vectors)]
 

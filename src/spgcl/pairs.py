@@ -249,7 +249,8 @@ class _EntryProducts(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         (vectors,) = ctx.saved_tensors
-        weights = ctx.entries.revalued(gradient)
+        # Kernels read values one after the other.
+        weights = ctx.entries.revalued(gradient.contiguous())
         if weights.symmetric:
             return (weights @ vectors).mul_(2), None
         return (weights @ vectors).add_(weights.transposed @ vectors), None

@@ -34,10 +34,15 @@ def waking(device: torch.device) -> Iterator[None]:
     if device.type != "cuda":
         yield
         return
-    # Whatever fails here fails again, and is told, where it is needed.
-    with ThreadPoolExecutor(1) as beside:
-        beside.submit(_first_products, device)
+    beside, ended_well = ThreadPoolExecutor(1), False
+    # Whatever fails there fails again, and is told, where it is needed.
+    beside.submit(_first_products, device)
+    try:
         yield
+        ended_well = True
+    finally:
+        # An error is told before this is waited for.
+        beside.shutdown(wait=ended_well)
 
 
 def _first_products(device: torch.device) -> None:

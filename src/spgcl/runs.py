@@ -248,6 +248,12 @@ def drop_derived(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
+def drop_scores(folder: Path) -> None:
+    """Remove what was made with other labels of a run, or of its retrainings."""
+    for name in ("eval.json", "report.html"):
+        (folder / name).unlink(missing_ok=True)
+
+
 def tidy(folder: Path) -> None:
     """Remove what only an unfinished run needs, and what a killed process left half-written."""
     drop_checkpoint(folder)

@@ -55,13 +55,40 @@ def test_nodes_without_a_label_are_in_no_split_and_are_counted(partly_labelled, 
 
 def test_labels_may_call_their_ids_otherwise_than_features(partly_labelled):
     Path("features.csv").write_text("node,a\n" + "".join(f"{node},{node}\n" for node in range(NUM_NODES)))
-    options = GraphOptions(features="features.csv", id="node")
+    options = GraphOptions(features=Path("features.csv"), id="node")
     expected = resolve("edges.csv", options, Path("labels.csv")).labels
     content = Path("labels.csv").read_text().splitlines()
     Path("turned.csv").write_text(
         "label,node\n" + "".join(",".join(line.split(",")[::-1]) + "\n" for line in content[1:])
     )
     assert np.array_equal(resolve("edges.csv", options, Path("turned.csv")).labels, expected)
+
+
+@pytest.mark.parametrize("heading", [("name", "kind"), ("n0", "kind")])
+def test_a_header_that_could_be_a_row_is_one_where_it_names_the_ids(edges, heading):
+    names = [f"n{node}" for node in range(NUM_NODES)]
+    Path("named.csv").write_text("source,target\n" + "".join(f"n{one},n{two}\n" for one, two in edges))
+    Path("features.csv").write_text(f"{heading[0]},a\n" + "".join(f"{name},1\n" for name in names))
+    rows = "".join(f"{name},{'xy'[place % 2]}\n" for place, name in enumerate(names))
+    Path("labels.txt").write_text(f"{','.join(heading)}\n{rows}")
+    options = GraphOptions(features=Path("features.csv"), id=heading[0])
+    assert np.array_equal(np.unique(resolve("named.csv", options, Path("labels.txt")).labels), [0, 1])
+
+
+def test_a_column_is_not_guessed_beside_features_without_names(partly_labelled):
+    np.save("features.npy", np.eye(NUM_NODES))
+    options = GraphOptions(features=Path("features.npy"), id="node")
+    with pytest.raises(InputError, match=r"labels\.csv: unknown column 'node'"):
+        resolve("edges.csv", options, Path("labels.csv"))
+
+
+def test_labels_without_columns_or_without_a_file_take_a_column_of_features(partly_labelled):
+    Path("features.csv").write_text("node,a\n" + "".join(f"{node},{node}\n" for node in range(NUM_NODES)))
+    options = GraphOptions(features=Path("features.csv"), id="node")
+    np.save("labels.npy", np.arange(NUM_NODES) % 3)
+    assert resolve("edges.csv", options, Path("labels.npy")).labels.tolist() == [0, 1, 2] * 20
+    with pytest.raises(InputError, match=r"none\.csv: no such file"):
+        resolve("edges.csv", options, Path("none.csv"))
 
 
 def test_a_column_that_no_file_has_is_refused(partly_labelled):
@@ -79,9 +106,43 @@ def test_labels_given_to_a_finished_run_are_those_it_is_evaluated_with(partly_la
     capsys.readouterr()
     assert run(["eval", "run", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["metric"] == "accuracy"
-    # Without labels on the command line the run keeps them.
+    # Without labels on the command line the run keeps them, and its scores.
+    assert run([*fit, "--resume"]) == 0
+    assert Path("run/eval.json").exists()
+    assert run(["eval", "run", "--json"]) == 0
+    # Scores of other labels go; the column of their ids is remembered with them.
+    rows = "".join(f"{'ab'[node % 2]},{node}\n" for node in range(NUM_NODES))
+    Path("turned.csv").write_text(f"kind,node\n{rows}")
+    assert run([*fit, "--resume", "--labels", "turned.csv", "--id", "node"]) == 0
+    assert not Path("run/eval.json").exists()
+    assert run(["eval", "run", "--json"]) == 0
+    assert run([*fit, "--resume", "--labels", "labels.csv"]) == 0
+    assert run(["eval", "run", "--json"]) == 0
+
+
+def test_a_run_that_was_stopped_keeps_its_labels(partly_labelled, monkeypatch):
+    fit = ["fit", "edges.csv", "--structural", "degree", "--out", "run", *QUICK]
+    with monkeypatch.context() as broken:
+        broken.setattr("spgcl.runs.write_embeddings", fail_to_write)
+        assert run([*fit, "--labels", "labels.csv"]) == 2
+    assert json.loads(Path("run/run.json").read_text())["status"] == "running"
     assert run([*fit, "--resume"]) == 0
     assert run(["eval", "run", "--json"]) == 0
+
+
+def fail_to_write(*_):
+    raise OSError(28, "no space left", "run")
+
+
+def test_weights_that_cannot_be_written_fail_the_run(partly_labelled, monkeypatch, capsys):
+    fit = ["fit", "edges.csv", "--structural", "degree", "--out", "run", *QUICK]
+    with monkeypatch.context() as broken:
+        broken.setattr("spgcl.runs.save_method", fail_to_write)
+        assert run(fit) == 2
+    assert "no space left" in capsys.readouterr().err
+    assert json.loads(Path("run/run.json").read_text())["status"] == "running"
+    assert run([*fit, "--resume"]) == 0
+    assert Path("run/model.safetensors").exists()
 
 
 def test_scores_that_cannot_be_kept_are_shown(partly_labelled, capsys):
@@ -90,10 +151,10 @@ def test_scores_that_cannot_be_kept_are_shown(partly_labelled, capsys):
     # A folder is in the way: the superuser may write wherever permissions forbid it.
     Path("run/eval.json").mkdir()
     capsys.readouterr()
-    assert run(["eval", "run", "--json"]) == 0
+    assert run(["eval", "run", "--json"]) == 2
     shown = capsys.readouterr()
     assert "mean" in json.loads(shown.out)
-    assert "eval.json cannot be written (" in shown.err and "the scores are shown only" in shown.err
+    assert "eval.json cannot be written (" in shown.err and "the scores are not kept" in shown.err
 
 
 @pytest.mark.parametrize("method", ["spgcl", "gcn"])

@@ -63,8 +63,10 @@ def test_layouts_of_text(write, name, text):
 
 
 def test_a_semicolon_within_a_cell_parts_nothing(write):
-    graph = read(write("e.txt", "a;1,b\nb,c\n"))
-    assert graph.node_ids.tolist() == ["a;1", "b", "c"]
+    for text in ("a;1,b\nb,c\n", "a;1\tb\nb\tc\n"):
+        assert read(write("e.txt", text)).node_ids.tolist() == ["a;1", "b", "c"]
+    assert read(write("e.txt", "0;0,5\n1;2\n")).node_ids.tolist() == ["0", "0,5", "1", "2"]
+    assert read(write("e.txt", "a;1,2b\n2b,c\n")).node_ids.tolist() == ["2b", "a;1", "c"]
 
 
 def test_parquet_with_integers_text_and_categories(tmp_path):
@@ -218,9 +220,18 @@ def test_one_named_end_takes_the_first_other_column(write):
             {},
             "e.txt, row 1, column 'column 3': '{}' is not a number; mend it, or leave the weights",
         ),
+        *(
+            (
+                "e.txt",
+                f"0;1;{cell}\n1;2;1\n",
+                {},
+                f"e.txt, row 1, column 'column 3': '{cell.strip()}' is not a finite number; mend it",
+            )
+            for cell in ("0,5", "-0,5", " 0,5 ", "1.234,5", "1,5E-05")
+        ),
         (
             "e.txt",
-            "0;1;0,5\n1;2;1\n",
+            '0;1;"0,5"\n1;2;1\n',
             {},
             "e.txt, row 1, column 'column 3': '0,5' is not a finite number; mend it, or leave the weights",
         ),

@@ -98,3 +98,9 @@ def test_features_that_are_all_zero_are_noted(sparsely):
         given = sparse.csr_array(matrix) if sparsely else matrix
         assert (said in read_graph(EDGES, given).notes) == noted
     assert said not in read_graph(EDGES, structural="degree").notes
+    stored = sparse.csr_array((np.zeros(1), ([0], [0])), shape=(3, 2))
+    graph = read_graph(np.array([[0, 0], *EDGES]), stored)
+    assert graph.notes[0] == "1 self loops dropped" and graph.notes[-1] == said
+    # A note about features goes with them.
+    assert said not in read_graph(graph, some).notes
+    assert read_graph(graph, zeros).notes.count(said) == 1

@@ -39,15 +39,21 @@ def evaluate(
         torch.set_num_threads(threads)
     folders = run_folders(run)
     loaded = _labelled(folders[0], labels)
-    records = [evaluate_one(folder, loaded, protocol, device, quiet=json) for folder in folders]
+    records, unwritten = [], None
+    for folder in folders:
+        records.append(_scores(folder, loaded, protocol, device, quiet=json))
+        unwritten = _written(folder, records[-1]) or unwritten
     record = records[0]
     if len(records) > 1:
         record = _over_retrainings(records)
-        _write(run, record)
+        unwritten = _written(run, record) or unwritten
     if json:
         print_json(record)
     else:
         _show(record)
+    # Scores took a while: they are worth showing where they cannot be kept.
+    if unwritten:
+        raise unwritten
 
 
 def run_folders(run: Path) -> list[Path]:
@@ -112,6 +118,13 @@ def evaluate_one(
     folder: Path, loaded: "Loaded", protocol: str, device: str, *, quiet: bool = True
 ) -> dict[str, Any]:
     """Score one run, write its `eval.json` and return what it holds."""
+    record = _scores(folder, loaded, protocol, device, quiet=quiet)
+    if unwritten := _written(folder, record):
+        raise unwritten
+    return record
+
+
+def _scores(folder: Path, loaded: "Loaded", protocol: str, device: str, *, quiet: bool) -> dict[str, Any]:
     import numpy as np
 
     from spgcl.evaluation import link_scores
@@ -133,7 +146,6 @@ def evaluate_one(
     held_out = load_held_out(folder)
     if held_out is not None:
         record["link_prediction"] = link_scores(embeddings, *held_out)
-    _write(folder, record)
     return record
 
 
@@ -183,7 +195,8 @@ def _by_predictions(
     return {**scores.as_record(), "split_source": loaded.splits.source}
 
 
-def _write(folder: Path, record: dict[str, Any]) -> None:
+def _written(folder: Path, record: dict[str, Any]) -> InputError | None:
+    """Keep scores beside their run, or say why that cannot be."""
     from spgcl.files import replacing
     from spgcl.storage import to_json
 
@@ -192,8 +205,8 @@ def _write(folder: Path, record: dict[str, Any]) -> None:
         with replacing(target) as path:
             path.write_text(to_json(record), encoding="utf-8")
     except OSError as error:
-        # Scores took a while: they are worth showing where they cannot be kept.
-        note(f"{target} cannot be written ({error.strerror or error}); the scores are shown only")
+        return InputError(f"{target} cannot be written ({error.strerror or error}); the scores are not kept")
+    return None
 
 
 def _over_retrainings(records: list[dict[str, Any]]) -> dict[str, Any]:

@@ -95,7 +95,15 @@ def fit(
     from spgcl.evaluation.health import observer
     from spgcl.methods import resolved_settings
     from spgcl.recording import waking
-    from spgcl.runs import describe_source, drop_derived, fit_run, open_folder, remove_run, tidy
+    from spgcl.runs import (
+        describe_source,
+        drop_derived,
+        drop_scores,
+        fit_run,
+        open_folder,
+        remove_run,
+        tidy,
+    )
     from spgcl.storage import Run, write_run
 
     if resume and overwrite:
@@ -118,7 +126,7 @@ def fit(
     folder = out or Path("runs") / f"{loaded.name}-{method}-{seed}"
     if seeds > 1 and (folder / "run.json").exists():
         raise InputError(f"{folder} holds a single run; choose another --out for {seeds} retrainings")
-    planned = []
+    planned, relabelled = [], []
     for number in range(seed, seed + seeds):
         place = folder if seeds == 1 else folder / f"seed-{number}"
         seen, *held_out = training_graph(loaded.graph, options.given(), hold_out_edges, number)
@@ -139,20 +147,23 @@ def fit(
             supervision=supervision.record() if supervision else None,
         )
         earlier = open_folder(place, run, resume=resume, overwrite=overwrite)
+        if earlier is not None and _share_labels(earlier, run, given=labels is not None):
+            relabelled.append((place, earlier))
         planned.append((place, run, earlier, seen, held_out))
     if overwrite and seeds > 1:
         for leftover in set(folder.glob("seed-*")) - {place for place, *_ in planned}:
             remove_run(leftover)
     if seeds > 1 and any(earlier is None or earlier.status != "finished" for _, _, earlier, *_ in planned):
         drop_derived(folder)
+    for place, earlier in relabelled:
+        drop_scores(folder)
+        drop_scores(place)
+        write_run(place, earlier)
     done = []
     # Only now, when all folders have been looked at, does the first training start.
     for place, run, earlier, seen, held_out in planned:
         if earlier is not None and earlier.status == "finished":
             tidy(place)
-            if labels is not None and earlier.graph["labels"] != run.graph["labels"]:
-                earlier.graph["labels"] = run.graph["labels"]
-                write_run(place, earlier)
             run = earlier
         else:
             with (
@@ -181,7 +192,23 @@ def fit(
         from spgcl.cli.report import Wanted, write_report
 
         page = write_report([folder], None, Wanted(device=device), quiet=json)["report"]
-    _say(folder, done, page, has_labels=loaded.labels is not None, as_json=json)
+    has_labels = loaded.labels is not None or done[0][1].graph["labels"] is not None
+    _say(folder, done, page, has_labels=has_labels, as_json=json)
+
+
+def _share_labels(earlier: "Run", run: "Run", *, given: bool) -> bool:
+    """Let a resumed run have its earlier labels unless others are given; whether its record changed."""
+    newer, older = (run, earlier) if given else (earlier, run)
+    (labels, column), before = _labels_of(newer), _labels_of(older)
+    older.graph["labels"] = labels
+    others = {name: value for name, value in older.graph["options"].items() if name != "id"}
+    older.graph["options"] = {**others, "id": column} if column else others
+    return given and before != (labels, column)
+
+
+def _labels_of(run: "Run") -> tuple[str | None, str | None]:
+    """The file of labels, and the column of node ids in it."""
+    return run.graph["labels"], run.graph["options"].get("id")
 
 
 def _supervision(method: str, loaded: "Loaded") -> "Supervision | None":

@@ -51,9 +51,11 @@ def read_labels(
 
 def has_column(path: Path, name: str) -> bool:
     """Whether a file of labels is a table with a column of that name."""
-    from spgcl.io.tables import read_table
+    from spgcl.io.tables import need_header, read_table
 
-    return suffix_of(path) in TABLES and path.exists() and name in read_table(path).names
+    if suffix_of(path) not in TABLES or not path.exists():
+        return False
+    return name in read_table(path, named_columns=need_header(name)).names
 
 
 def number_classes(

@@ -86,7 +86,8 @@ def _again(
     if features is None:
         return graph
     sources = np.repeat(np.arange(graph.num_nodes), graph.degrees)
-    draft = Draft(sources, graph.columns, graph.node_ids, weights=graph.weights, notes=graph.notes)
+    kept = tuple(note for note in graph.notes if note != _NO_FEATURE_SAYS)
+    draft = Draft(sources, graph.columns, graph.node_ids, weights=graph.weights, notes=kept)
     given = read_features(features, id_column=id_column)
     return _assemble(draft, given, structural=None, directed=graph.directed)
 

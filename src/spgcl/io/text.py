@@ -24,7 +24,7 @@ NAMES_OF_COLUMNS = frozenset(
 # A quoted cell may hold a line that begins with #, which is no comment.
 _QUOTED_OR_COMMENT = re.compile(rb'(?<![^,;\t\r\n ])("[^"]*(?:""[^"]*)*")|^[ \t]*#[^\n]*', flags=re.MULTILINE)
 
-_DECIMAL_COMMA = re.compile(rb"[-+]?\d*,\d+")
+_DECIMAL_COMMA = re.compile(rb'"?[-+]?[\d.]*,\d+(?:[eE][-+]?\d+)?"?')
 
 
 class TextTable:

@@ -45,6 +45,7 @@ def rounds_factors(numbers: Tensor) -> bool:
         numbers.is_cuda
         and numbers.dtype == torch.float32
         and torch.get_float32_matmul_precision() != "highest"
+        and torch.cuda.get_device_capability(numbers.device) >= (8, 0)
     )
 
 

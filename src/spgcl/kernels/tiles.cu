@@ -2,7 +2,7 @@
 // the logistic function and the sum of its integral.
 //
 // A tile is row-major with rows of `stride` numbers, a multiple of eight, of which the first `cols` count. Rows and
-// columns of a tile on the diagonal of the whole matrix are the same: entries on its own diagonal count nothing.
+// columns of a tile on the diagonal of the whole matrix are the same: exponentials on its own diagonal count nothing.
 // Every sum is added up in a fixed order: the same input gives the same bytes.
 
 #define EACH 8

@@ -62,7 +62,8 @@ def nearest_nodes(vectors: Tensor, others: Tensor, count: int, block_bytes: int 
     if halved:
         vectors, columns = vectors.half(), columns.half()
     for rows in blocks:
-        similarities = _products(vectors[rows], columns)[:, : len(others)]
+        similarities = _products(vectors[rows], columns)
+        similarities[:, len(others) :] = -torch.inf
         similarities.diagonal(rows.start).fill_(torch.inf)
         chosen = nearest.largest_columns(similarities, count) if halved else largest(similarities, count)[1]
         found.append(chosen)
