@@ -94,6 +94,17 @@ def test_rounded_propagation_keeps_ten_bits(
     assert bool(((rounded - exact).abs() <= 1.01 * bound).all())
 
 
+@pytest.mark.parametrize("scale", [1e-33, 1e-36, 1e-39])
+def test_tiny_numbers_are_rounded_to_numbers(scale: float) -> None:
+    """Gradients of saturated scores are as small as a float can be, beside zeros."""
+    dense = torch.randn(64, 64, generator=torch.Generator("cuda").manual_seed(0), device="cuda") * scale
+    dense[::2] = 0
+    halves, largest = kernels.halved(dense)
+    # The largest is brought to 1024.
+    found = halves.double() * largest.double() / 1024
+    assert (found - dense.double()).abs().max() < 0.02 * dense.abs().max() and dense.any()
+
+
 @pytest.mark.parametrize("poison", [torch.nan, torch.inf])
 def test_rounding_hides_nothing(poison: float) -> None:
     dense = torch.ones(8, 8, device="cuda")

@@ -10,6 +10,7 @@
 #define LANES 8
 #define ROWS_SETTLED 32
 #define LARGEST 1024.f
+#define LEAST 1e-34f
 #define TOPS 256
 #define BELOW_ALL __int_as_float(0xff800000)
 
@@ -164,6 +165,8 @@ extern "C" __global__ void largest(const float4* dense, float* tops, int quarter
 extern "C" __global__ void halve(const float4* dense, const float* tops, float* largest, uint2* out,
                                  int quarters) {
   float top = largest_of_block(tops[threadIdx.x]);
+  // What is smaller has no finite scale, which would make zeros no numbers.
+  if (top > 0.f) top = fmaxf(top, LEAST);
   int at = blockIdx.x * TOPS + threadIdx.x;
   if (at == 0) largest[0] = top;
   if (at >= quarters) return;
