@@ -118,11 +118,11 @@ def searched_text(records: Sequence[Record], method: str, scores: Sequence[Recor
         return "No graph was searched."
     parts = [f"Searched, {trials} settings a graph: {', '.join(done)}."]
     if left:
-        parts.append(f"Not yet: {', '.join(left)}.")
+        parts.append(f"Not searched: {', '.join(left)}.")
     scored = {(record["method"], record["preset"], record["dataset"]) for record in scores}
     drawn = (name for name in done if _kind(decided[name][1]) == KINDS["draws"])
     if unscored := [name for name in drawn if (method, "validated", name) not in scored]:
-        parts.append(f"What was found and has no test score yet: {', '.join(unscored)}.")
+        parts.append(f"Found, but not scored on test nodes: {', '.join(unscored)}.")
     return " ".join(parts)
 
 
@@ -220,7 +220,7 @@ def space_text(records: Sequence[Record], table: Table) -> str:
     budget = (
         f"Every method and graph has the same budget: {draws.trials} settings, the published one and "
         f"{draws.trials - 1} draws, of which the {draws.finalists} best are trained with {draws.more_seeds} "
-        f"more seeds. Searched so far: {', '.join(searched) or 'none'}; graphs on which a method is short of "
+        f"more seeds. Searched: {', '.join(searched) or 'none'}; graphs on which a method is short of "
         "the paper's figure come first. For SP-GCL some graphs, those short "
         "of the paper's figure on their test nodes, got "
         f"further trials and so a larger budget: {further}. Within a round the validation scores alone "

@@ -82,14 +82,15 @@ The paper's figure is in parentheses; a score more than two points below it is i
 says why. Of the presets and the defaults of a method, the one with the best validation score on the graph is
 shown. Methods without a figure in the paper's tables, most of them without training, come first. SP-GCL's
 last row is the best of the settings that every method has as many of: on {more}
-its preset `validated` comes from further rounds.
+its preset `validated` comes from further rounds, and its defaults were chosen on these graphs from settings
+beyond the search.
 
 {search_tables.budget_text(searched)}
 
-Some of the paper's figures are not its own measurements: those of DeepWalk and GAE on the Amazon and Coauthor
-graphs stand to the hundredth, most with the same deviation, in the tables of other papers (GAE on Computers:
-85.27 ± 0.19), whose probe is a regularised logistic regression. The tuned probe is the one to compare them
-with.
+Some of the paper's figures are not its own measurements: those of GAE, of DeepWalk (but for Photo) and of MLP
+(there called raw features) on the Amazon and Coauthor graphs stand to the hundredth in the tables of other
+papers (GAE on Computers: 85.27 ± 0.19), whose probe is a regularised logistic regression. The tuned probe is
+the one to compare them with.
 
 {score_tables.side_by_side(scores, "paper")}
 

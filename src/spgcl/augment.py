@@ -3,6 +3,8 @@
 A view keeps all nodes in their rows, so that two views can be compared node by node: a dropped node loses its
 edges and its features. Undirected graphs stay undirected, and no self loop is ever dropped or added. An edge
 that is removed has no entry on CPU, and one of value 0 elsewhere, where every view then has the same shapes.
+The last two of the table, diffusion by personalised PageRank and heat, are of a whole graph, computed once:
+`personalised_pagerank` and `heat` are those of `spgcl.diffusion`.
 """
 
 from dataclasses import dataclass, replace
@@ -11,6 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from spgcl.diffusion import heat as heat
+from spgcl.diffusion import personalised_pagerank as personalised_pagerank
 from spgcl.tensors import GraphTensors, SparseMatrix
 
 # Probability that a random walk which steps on a known node is taken up elsewhere.

@@ -45,6 +45,14 @@ def test_the_estimate_is_the_size_of_the_weights(name):
     assert estimates._weight_bytes(method, 12, 7, task, values) == expected
 
 
+@pytest.mark.parametrize(("name", "setting"), [("dgi", "hidden"), ("bgrl", "embedding_width")])
+def test_embeddings_beyond_the_machine_are_refused(name, setting):
+    with pytest.raises(
+        InputError, match=r"the embeddings alone take 4,096,000,000,000 bytes.*; lower hidden"
+    ):
+        create(name, 4, num_nodes=10**9, seed=0, settings={setting: 1024})
+
+
 def test_weights_beyond_the_machine_are_refused_at_once():
     started = time.perf_counter()
     with pytest.raises(InputError) as caught:

@@ -38,7 +38,9 @@ def require_room(
     task: tuple[int, int] | None,
     values: Mapping[str, Any],
 ) -> None:
-    """Refuse settings whose weights alone are larger than this machine's memory, before any are made.
+    """Refuse settings whose weights or embeddings alone are larger than this machine's memory.
+
+    That is before any are made.
 
     Args:
         method: Whose weights.
@@ -47,6 +49,9 @@ def require_room(
         task: Models and classes, for supervised methods.
         values: Checked hyper-parameters.
     """
+    if not method.supervised:
+        width = values.get("embedding_width") or values.get("hidden") or 0
+        require_bytes(method, "the embeddings alone", 4 * num_nodes * width)
     widest = max((values.get(name) or 0 for name in WIDTHS), default=0)
     # Shapes without storage are exact but cost a second at first use: only where much may be asked for.
     if 4 * widest * max(widest, num_features, num_nodes) < _SMALL_BYTES:
