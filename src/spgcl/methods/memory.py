@@ -49,15 +49,15 @@ def require_room(
         task: Models and classes, for supervised methods.
         values: Checked hyper-parameters.
     """
-    if not method.supervised:
-        width = values.get("embedding_width") or values.get("hidden") or 0
-        require_bytes(method, "the embeddings alone", 4 * num_nodes * width)
     widest = max((values.get(name) or 0 for name in WIDTHS), default=0)
     # Shapes without storage are exact but cost a second at first use: only where much may be asked for.
     if 4 * widest * max(widest, num_features, num_nodes) < _SMALL_BYTES:
         return
     needed = _weight_bytes(method, num_features, num_nodes, task, values)
     require_bytes(method, "the weights alone", needed)
+    if not method.supervised:
+        width = values.get("embedding_width") or values.get("hidden") or 0
+        require_bytes(method, "the embeddings alone", 4 * num_nodes * width)
 
 
 def require_bytes(method: type[Method], what: str, needed: int | None) -> None:
