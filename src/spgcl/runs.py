@@ -34,8 +34,10 @@ from spgcl.storage import (
 )
 from spgcl.training import Checkpoint, Observer, require_finite, train
 
+# What is made with labels, and is of no use once there are others.
+SCORED_FILES = ("eval.json", "report.html")
 # What is made from embeddings, and is of no use once there are others.
-DERIVED_FILES = ("map.parquet", "eval.json", "report.html")
+DERIVED_FILES = ("map.parquet", *SCORED_FILES)
 # What a run folder holds; only these are removed when a run is overwritten.
 RUN_FILES = (
     "run.json",
@@ -250,7 +252,7 @@ def drop_derived(folder: Path) -> None:
 
 def drop_scores(folder: Path) -> None:
     """Remove what was made with other labels of a run, or of its retrainings."""
-    for name in ("eval.json", "report.html"):
+    for name in SCORED_FILES:
         (folder / name).unlink(missing_ok=True)
 
 

@@ -161,11 +161,7 @@ def test_the_loss_is_the_reconstruction_from_two_convolutions(negative_ratio):
 @pytest.mark.parametrize("negative_ratio", [0, 2])
 def test_gradients_match_central_differences(negative_ratio):
     method, prepared = make_double(negative_ratio=negative_ratio)
-
-    def value():
-        return method.loss(prepared, 0, seeded())
-
-    assert_gradients_match_central_differences(method, value)
+    assert_gradients_match_central_differences(method, lambda: method.loss(prepared, 0, seeded()))
 
 
 @pytest.mark.parametrize("negative_ratio", [0, 2])

@@ -80,11 +80,7 @@ def test_the_loss_is_the_reconstruction_of_a_draw_and_the_divergence_of_a_pair(w
 @pytest.mark.parametrize("negative_ratio", [0, 2])
 def test_gradients_match_central_differences(negative_ratio):
     method, prepared = make_double(negative_ratio=negative_ratio)
-
-    def value():
-        return method.loss(prepared, 0, seeded())
-
-    assert_gradients_match_central_differences(method, value)
+    assert_gradients_match_central_differences(method, lambda: method.loss(prepared, 0, seeded()))
 
 
 def test_the_embedding_is_the_mean_and_takes_no_draw():

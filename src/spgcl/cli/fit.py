@@ -156,8 +156,8 @@ def fit(
     if seeds > 1 and any(earlier is None or earlier.status != "finished" for _, _, earlier, *_ in planned):
         drop_derived(folder)
     for place, earlier in relabelled:
-        drop_scores(folder)
-        drop_scores(place)
+        for scored in {folder, place}:
+            drop_scores(scored)
         write_run(place, earlier)
     done = []
     # Only now, when all folders have been looked at, does the first training start.

@@ -138,14 +138,11 @@ def _from_dataset(name: str, options: GraphOptions) -> Loaded:
 def _with_labels(loaded: Loaded, labels: Path, options: GraphOptions) -> Loaded:
     from spgcl.io import read_labels
     from spgcl.io.features import TABLES
-    from spgcl.io.labels import has_column
     from spgcl.io.opening import suffix_of
 
-    column, features = options.id, options.features
     # What names the ids of a table of features need not name those of the labels.
-    if column and features and suffix_of(features) in TABLES and not has_column(labels, column):
-        column = None
-    values, class_names = read_labels(labels, loaded.graph, id_column=column)
+    elsewhere = options.features is not None and suffix_of(options.features) in TABLES
+    values, class_names = read_labels(labels, loaded.graph, id_column=options.id, if_there=elsewhere)
     _say_unlabelled(values, class_names, labels)
     return Loaded(loaded.name, loaded.graph, values, None, "accuracy", class_names, loaded.path)
 

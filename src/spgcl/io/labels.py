@@ -22,7 +22,7 @@ NO_LABEL = ("", "nan", "?")
 
 
 def read_labels(
-    path: str | PathLike[str], graph: Graph, *, id_column: str | None = None
+    path: str | PathLike[str], graph: Graph, *, id_column: str | None = None, if_there: bool = False
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Read one class a node, for every node of `graph`.
 
@@ -33,6 +33,7 @@ def read_labels(
         path: A table (.csv, .tsv, .txt, .parquet) of node id and label, or an .npy of labels in row order.
         graph: The graph whose nodes are labelled.
         id_column: Column of node ids, else the first.
+        if_there: Whether the first will do, too, where there is no such column.
 
     Returns:
         Labels 0 ... C - 1 in the graph's row order, -1 for a node without one, and the names of the classes,
@@ -43,19 +44,10 @@ def read_labels(
     if suffix_of(file) == ".npy":
         values, known = _read_array(file, graph)
     elif suffix_of(file) in TABLES:
-        values, known = _read_label_table(file, graph, id_column)
+        values, known = _read_label_table(file, graph, id_column, if_there=if_there)
     else:
         raise InputError(f"{file}: cannot read labels from {file.suffix!r}; use {', '.join(TABLES)} or .npy")
     return number_classes(values, known, origin=str(file))
-
-
-def has_column(path: Path, name: str) -> bool:
-    """Whether a file of labels is a table with a column of that name."""
-    from spgcl.io.tables import need_header, read_table
-
-    if suffix_of(path) not in TABLES or not path.exists():
-        return False
-    return name in read_table(path, named_columns=need_header(name)).names
 
 
 def number_classes(
@@ -117,11 +109,14 @@ def _are_row_numbers(node_ids: NDArray[Any]) -> bool:
 
 
 def _read_label_table(
-    path: Path, graph: Graph, id_column: str | None
+    path: Path, graph: Graph, id_column: str | None, *, if_there: bool
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     from spgcl.io.tables import need_header, read_ids, read_table
 
     table = read_table(path, named_columns=need_header(id_column))
+    if id_column is not None and if_there and id_column not in table.names:
+        # Nothing says any more that there is a header.
+        table, id_column = read_table(path), None
     key = table.find(id_column) if id_column is not None else 0
     others = [place for place in range(len(table.columns)) if place != key]
     if len(others) != 1:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spgcl.kernels.compiled import load_kernels
+from spgcl.kernels.compiled import load_kernels, rounds_factors
 
 NAMES = (
     "narrow_rows",
@@ -140,7 +140,7 @@ def all_rows(
     grid, shared = (len(parts), -(-width // tile)), 4 * tile * block[1]
     read: tuple[Tensor, ...] = (dense,)
     often = len(columns) >= HALVED_READS * len(dense) and len(columns) * width >= HALVED_FROM
-    if often and kind == "wide" and width % 8 == 0 and torch.get_float32_matmul_precision() != "highest":
+    if often and kind == "wide" and width % 8 == 0 and rounds_factors(dense):
         kind, read = "halved", halved(dense)
     matrix: tuple[Argument, ...] = (parts, columns, values, *read)
     given = (out, spare, nodes, places, width, span)

@@ -38,9 +38,7 @@ def require_room(
     task: tuple[int, int] | None,
     values: Mapping[str, Any],
 ) -> None:
-    """Refuse settings whose weights or embeddings alone are larger than this machine's memory.
-
-    That is before any are made.
+    """Refuse, before any are made, weights or embeddings that alone are larger than this machine's memory.
 
     Args:
         method: Whose weights.
