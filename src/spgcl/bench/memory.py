@@ -54,7 +54,8 @@ def fit_and_embed(
             _fit_and_embed_reference(dataset, settings, where)
         else:
             _fit_and_embed(subject, dataset.graph, settings, where)
-    return {"peak_mib": peak_mib(where), "before_mib": before}
+    # What was taken before was taken then, too: the system is a little behind with one of its two figures.
+    return {"peak_mib": max(before, peak_mib(where)), "before_mib": before}
 
 
 def _fit_and_embed(name: str, graph: Graph, settings: Mapping[str, Any], device: torch.device) -> None:
