@@ -110,7 +110,8 @@ def main() -> None:
         help="repeat for several; 'defaults' for none, 'own' for published where the graph has it, else none"
         ", 'drawn' for the best that the search drew for every method",
     )
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=3, help="how many trainings of each")
+    parser.add_argument("--first-seed", type=int, default=0, help="to go on from trainings made before")
     parser.add_argument("--set", action="append", default=[])
     parser.add_argument("--device", default="auto")
     parser.add_argument(
@@ -123,7 +124,7 @@ def main() -> None:
         (name, method, preset_of(preset, method, name), seed, arguments.device, given)
         for preset in arguments.preset or ["defaults"]
         for method, name in asked_pairs(arguments.datasets, arguments.method or ["spgcl"])
-        for seed in range(arguments.seeds)
+        for seed in range(arguments.first_seed, arguments.first_seed + arguments.seeds)
     ]
     # Where the lines go says nothing about them.
     words = [word for word in sys.argv[1:] if word not in ("--results", str(arguments.results))]
