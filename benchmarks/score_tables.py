@@ -50,6 +50,8 @@ ORDER = (
 PRESETS = ("published", "validated", "paper", None)
 # The best of as many settings as every method has, where a method was given more.
 DRAWN = "drawn"
+# What is set by hand and still has a row of its own beside the methods.
+VARIANTS = {("smoothed", "joined=true"): "smoothed, joined"}
 PROTOCOLS = {"paper": "paper's probe", "tuned": "tuned probe", "predictions": "own predictions"}
 Record = dict[str, Any]
 Group = tuple[str, str | None, str]
@@ -62,8 +64,7 @@ def grouped(records: Iterable[Record]) -> dict[Group, dict[str, list[Record]]]:
     """
     latest: dict[tuple[Group, str, str], dict[int, Record]] = defaultdict(dict)
     for record in records:
-        given = ", ".join(f"{name}={value}" for name, value in sorted(record.get("given", {}).items()))
-        group = (record["method"], record["preset"], given)
+        group = (record["method"], record["preset"], _given(record))
         latest[group, record["dataset"], record["device"]][record["seed"]] = record
     found: dict[Group, dict[str, list[Record]]] = defaultdict(dict)
     for (group, dataset, device), by_seed in sorted(latest.items(), key=lambda item: str(item[0])):
@@ -72,6 +73,10 @@ def grouped(records: Iterable[Record]) -> dict[Group, dict[str, list[Record]]]:
         if (len(trainings), device != "cpu") > (len(before), bool(before) and before[0]["device"] != "cpu"):
             found[group][dataset] = trainings
     return dict(sorted(found.items(), key=_group_order))
+
+
+def _given(record: Record) -> str:
+    return ", ".join(f"{name}={value}" for name, value in sorted(record.get("given", {}).items()))
 
 
 def _group_order(item: tuple[Group, Any]) -> tuple[str, int, str, str]:
@@ -120,29 +125,34 @@ def summary_table(records: Sequence[Record], method: str) -> str:
 def best_of(
     records: Sequence[Record], protocol: str, presets: Sequence[str | None] = PRESETS
 ) -> dict[str, dict[str, list[Record]]]:
-    """By method and graph the trainings of the preset, or of the defaults, that is best on validation."""
+    """By row and graph the trainings of the preset, or of the defaults, that is best on validation.
+
+    A row is a method, or one of its variants.
+    """
     chosen: dict[str, dict[str, list[Record]]] = defaultdict(dict)
     for (method, preset, given), graphs in grouped(records).items():
-        if preset not in presets or given:
+        row = VARIANTS.get((method, given)) if given else method
+        if preset not in presets or row is None:
             continue
         for name, trainings in graphs.items():
-            before = chosen[method].get(name)
+            before = chosen[row].get(name)
             if before is None or _validation(trainings, protocol) > _validation(before, protocol):
-                chosen[method][name] = trainings
+                chosen[row][name] = trainings
     return dict(chosen)
 
 
-def method_table(method: str, found: dict[str, list[Record]]) -> str:
-    """What a method reached on every graph, from its part of `best_of` under the paper's probe."""
+def method_table(method: str, best: Mapping[str, Mapping[str, list[Record]]]) -> str:
+    """What a method and its variants reached on every graph, of all `best_of` under the paper's probe."""
+    found = [graphs for row, graphs in best.items() if _method_of(row) == method]
     if not found:
         return NO_RESULTS
     rows = []
-    for name in [name for name in entries() if name in found]:
-        trainings = found[name]
+    for name, graphs in ((name, graphs) for name in entries() for graphs in found if name in graphs):
+        trainings = graphs[name]
         cells = [score(trainings, protocol) for protocol in trainings[0]["scores"]]
         if _is_short(method, name, trainings, "paper"):
             cells[0] = f"**{cells[0]}**"
-        setting = _title(trainings[0]["preset"], "")
+        setting = _title(trainings[0]["preset"], _given(trainings[0]))
         rows.append([name, setting, _quoted(method, name)[0], *cells, str(len(trainings))])
     protocols = [PROTOCOLS[protocol] for protocol in trainings[0]["scores"]]
     return table(["graph", "setting", "paper", *protocols, "retrainings"], rows, text_columns=2)
@@ -155,16 +165,16 @@ def side_by_side(records: Sequence[Record], protocol: str) -> str:
     row, with no more settings searched than the others had.
     """
     chosen = best_of(records, protocol)
-    lines = [(method, method, chosen[method]) for method in sorted(chosen, key=_method_order)]
+    lines = [(row, chosen[row]) for row in sorted(chosen, key=_row_order)]
     if any(record["preset"] == DRAWN for record in records):
-        lines.append(("spgcl, equal budget", "spgcl", _equal_budget(records, protocol)))
+        lines.append(("spgcl, equal budget", _equal_budget(records, protocol)))
     sections = []
     for graphs in (HOMOPHILIC, HETEROPHILIC):
         rows = []
-        for title, method, found in lines:
-            cells = [_beside_paper(method, name, found.get(name), protocol) for name in graphs]
+        for row, found in lines:
+            cells = [_beside_paper(_method_of(row), name, found.get(name), protocol) for name in graphs]
             if any(cell != "-" for cell in cells):
-                rows.append([title, *cells])
+                rows.append([row, *cells])
         if rows:
             sections.append(table(["method", *graphs], rows))
     return "\n\n".join(sections) or NO_RESULTS
@@ -184,7 +194,7 @@ def places_table(records: Sequence[Record]) -> str:
     found = {}
     for protocol in ("paper", "tuned"):
         chosen = best_of(records, protocol)
-        unlabelled = {method: chosen[method] for method in chosen if not find(method).supervised}
+        unlabelled = {row: chosen[row] for row in chosen if not find(_method_of(row)).supervised}
         found[protocol] = {**unlabelled, "spgcl": _equal_budget(records, protocol)}
     rows = []
     for name in (*HOMOPHILIC, *HETEROPHILIC):
@@ -257,8 +267,13 @@ def _validation(trainings: Sequence[Record], protocol: str) -> float:
     return fmean(_scored(each, protocol)["validation"] for each in trainings)
 
 
-def _method_order(method: str) -> tuple[int, str]:
-    return (ORDER.index(method) if method in ORDER else -1, method)
+def _method_of(row: str) -> str:
+    """The method that a row is of: what stands before the comma, where it is a variant."""
+    return row.partition(",")[0]
+
+
+def _row_order(row: str) -> tuple[int, str]:
+    return (ORDER.index(row) if row in ORDER else -1, row)
 
 
 def full_tables(records: Sequence[Record]) -> str:

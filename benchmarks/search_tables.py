@@ -220,8 +220,7 @@ def space_text(records: Sequence[Record], table: Table) -> str:
     budget = (
         f"Every method and graph has the same budget: {draws.trials} settings, the published one and "
         f"{draws.trials - 1} draws, of which the {draws.finalists} best are trained with {draws.more_seeds} "
-        f"more seeds. Searched: {', '.join(searched) or 'none'}; graphs on which a method is short of "
-        "the paper's figure come first. For SP-GCL some graphs, those short "
+        f"more seeds. Searched: {', '.join(searched) or 'none'}. For SP-GCL some graphs, those short "
         "of the paper's figure on their test nodes, got "
         f"further trials and so a larger budget: {further}. Within a round the validation scores alone "
         "decide. Four baselines short of the paper's figures, AFGRL, BGRL, GRACE and GCA, had their "

@@ -97,8 +97,8 @@ the one to compare them with.
 ### All methods, tuned probe
 
 The same embeddings under a probe whose strength is chosen for each; the paper has no such figures, those in
-parentheses are again its own. The figures of SP-GCL's presets and of the methods without training were taken
-with an earlier solver of this probe, which stopped a little early.
+parentheses are again its own. Some of SP-GCL's figures and those of the methods without training, joined
+smoothed features apart, were taken with an earlier solver of this probe, which stopped a little early.
 
 {score_tables.side_by_side(scores, "tuned")}
 
@@ -139,7 +139,7 @@ behind the best of each graph, in points of validation score.
 
 
 def method_section(
-    name: str, best: dict[str, list[Record]], searched: Sequence[Record], scores: Sequence[Record]
+    name: str, best: dict[str, dict[str, list[Record]]], searched: Sequence[Record], scores: Sequence[Record]
 ) -> str:
     """What a method's page says of its scores, and of how they were looked for."""
     parts = [score_tables.method_table(name, best), search_tables.searched_text(searched, name, scores)]
@@ -170,7 +170,7 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
             "search": search_tables.found_table(searched, table, NO_RESULTS),
         },
         **{
-            f"docs/methods/{name}.md": {"scores": method_section(name, best.get(name, {}), searched, scores)}
+            f"docs/methods/{name}.md": {"scores": method_section(name, best, searched, scores)}
             for name in METHODS
             if name != "spgcl"
         },

@@ -194,6 +194,23 @@ def test_the_place_of_spgcl_is_that_among_methods_without_labels(tables):
     assert any(line.startswith("| actor | 1 of 13 | 1 of 1 | - | 1 of 1 | - |") for line in lines)
 
 
+def test_joined_features_have_a_row_of_their_own(tables):
+    smoothed = {**training("cora", 0, 70.0, preset=None), "method": "smoothed"}
+    joined = {**training("cora", 0, 80.0, preset=None, given={"joined": "true"}), "method": "smoothed"}
+    other = {**training("cora", 0, 90.0, preset=None, given={"hops": "3"}), "method": "smoothed"}
+    records = [smoothed, joined, other, training("cora", 0, 75.0)]
+
+    lines = tables.score_tables.side_by_side(records, "paper").splitlines()
+    assert lines[2].startswith("| smoothed | 70.0 |") and lines[3].startswith("| smoothed, joined | 80.0 |")
+    assert "| 2 of 3 | smoothed, joined (-5.0) |" in tables.score_tables.places_table(records)
+    best = tables.score_tables.best_of(records, "paper")
+    page = tables.score_tables.method_table("smoothed", best).splitlines()
+    assert page[2:] == [
+        "| cora | defaults | - | 70.00 | 71.00 | 1 |",
+        "| cora | defaults, joined=true | - | 80.00 | 81.00 | 1 |",
+    ]
+
+
 def test_a_second_row_has_no_more_settings_searched_than_other_methods_had(tables):
     records = [
         training("cora", 0, 80.0),
