@@ -6,7 +6,7 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from markdown import NO_RESULTS, table
-from spaces import LARGER_BUDGET
+from spaces import DRAWN, LARGER_BUDGET
 
 from spgcl.datasets.entries import entries
 from spgcl.methods import find
@@ -48,8 +48,6 @@ ORDER = (
     "spgcl",
 )
 PRESETS = ("published", "validated", "paper", None)
-# The best of as many settings as every method has, where a method was given more.
-DRAWN = "drawn"
 # What is set by hand and still has a row of its own beside the methods.
 VARIANTS = {("smoothed", "joined=true"): "smoothed, joined"}
 PROTOCOLS = {"paper": "paper's probe", "tuned": "tuned probe", "predictions": "own predictions"}

@@ -27,9 +27,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from fitted import embeddings_of
 from pairs import PAIRS_HELP, asked_pairs
 from record import append, machine, read_lines
-from score_tables import DRAWN
 from search_tables import best_draw
-from spaces import own_preset
+from spaces import DRAWN, own_preset
 
 RESULTS = Path(__file__).parents[1] / "results" / "scores.jsonl"
 SEARCH = RESULTS.with_name("search.jsonl")

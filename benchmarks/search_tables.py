@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from statistics import fmean
 from typing import Any
 
@@ -68,6 +69,25 @@ def best_draw(records: Iterable[Record], method: str, name: str) -> int | None:
     return winner(
         {trial: trials[trial] for trial in trials if spaces.round_of(trial) in spaces.FOR_ALL_METHODS}
     )
+
+
+def plainly_named(scores: Iterable[Record], records: Sequence[Record]) -> list[Record]:
+    """Scores, those of a setting that the search found to be the published one under that name."""
+
+    @cache
+    def is_published(method: str, name: str, preset: str | None) -> bool:
+        if spaces.own_preset(method, name) != "published":
+            return False
+        if preset == "validated":
+            return winner(validations(records, method).get(name, {})) == 0
+        return preset == spaces.DRAWN and best_draw(records, method, name) == 0
+
+    return [
+        {**score, "preset": "published"}
+        if is_published(score["method"], score["dataset"], score["preset"])
+        else score
+        for score in scores
+    ]
 
 
 COLUMNS = ["graph", "best setting", "published, validation", "best, validation", "settings", "trainings"]
@@ -209,6 +229,15 @@ def candidate_table(records: Sequence[Record], table: Table, nothing: str, most:
     return table(columns, shown, text_columns=2) if shown else nothing
 
 
+def _with_defaults(records: Sequence[Record]) -> str:
+    """For whom the defaults competed with a published setting."""
+    competed = [record for record in records if record["trial"] == spaces.DEFAULTS]
+    if not competed:
+        return ""
+    pairs = sorted({f"{record['method']} on {record['dataset']}" for record in competed})
+    return f"Beside a published setting the defaults competed too: {', '.join(pairs)}. "
+
+
 def space_text(records: Sequence[Record], table: Table) -> str:
     """The values that the search draws from, its budget, and for whom it was run."""
     searched = sorted({record["method"] for record in records})
@@ -220,7 +249,8 @@ def space_text(records: Sequence[Record], table: Table) -> str:
     budget = (
         f"Every method and graph has the same budget: {draws.trials} settings, the published one and "
         f"{draws.trials - 1} draws, of which the {draws.finalists} best are trained with {draws.more_seeds} "
-        f"more seeds. Searched: {', '.join(searched) or 'none'}. For SP-GCL some graphs, those short "
+        f"more seeds. Searched: {', '.join(searched) or 'none'}. {_with_defaults(records)}"
+        "For SP-GCL some graphs, those short "
         "of the paper's figure on their test nodes, got "
         f"further trials and so a larger budget: {further}. Within a round the validation scores alone "
         "decide. Four baselines short of the paper's figures, AFGRL, BGRL, GRACE and GCA, had their "

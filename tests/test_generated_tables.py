@@ -194,6 +194,29 @@ def test_the_place_of_spgcl_is_that_among_methods_without_labels(tables):
     assert any(line.startswith("| actor | 1 of 13 | 1 of 1 | - | 1 of 1 | - |") for line in lines)
 
 
+def test_one_setting_under_two_names_counts_once(tables):
+    searched = [
+        {"method": method, "dataset": "cora", "trial": trial, "seed": seed, "validation": 80.0 - trial}
+        for method in ("spgcl", "dgi")
+        for trial in range(25)
+        for seed in range(3)
+    ]
+    scores = [
+        training("cora", 0, 80.0),
+        training("cora", 1, 84.0, preset="validated"),
+        training("cora", 2, 85.0, preset="drawn"),
+        {**training("cora", 1, 70.0, preset="validated"), "method": "selene"},  # has no published setting
+        training("actor", 1, 30.0, preset="validated"),  # not searched
+    ]
+    named = tables.search_tables.plainly_named(scores, searched)
+    assert [each["preset"] for each in named] == ["published"] * 3 + ["validated"] * 2
+    best = tables.score_tables.best_of(named, "paper")
+    assert [each["seed"] for each in best["spgcl"]["cora"]] == [0, 1, 2]
+    searched[3]["validation"] = 99.0  # trial 1, its first seed
+    searched[4]["validation"] = 99.0
+    assert tables.search_tables.plainly_named(scores, searched) == scores
+
+
 def test_joined_features_have_a_row_of_their_own(tables):
     smoothed = {**training("cora", 0, 70.0, preset=None), "method": "smoothed"}
     joined = {**training("cora", 0, 80.0, preset=None, given={"joined": "true"}), "method": "smoothed"}
