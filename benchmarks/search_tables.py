@@ -137,11 +137,14 @@ def searched_text(records: Sequence[Record], method: str, scores: Sequence[Recor
     if not done:
         return "No graph was searched."
     parts = [f"Searched, {trials} settings a graph: {', '.join(done)}."]
+    if changed := [name for name in done if (method, name) in spaces.BASELINE_CHANGES]:
+        more = spaces.ROUNDS["changes"].trials
+        parts.append(f"And {more} changes to one of them: {', '.join(changed)}.")
     if left:
         parts.append(f"Not searched: {', '.join(left)}.")
     scored = {(record["method"], record["preset"], record["dataset"]) for record in scores}
-    drawn = (name for name in done if _kind(decided[name][1]) == KINDS["draws"])
-    if unscored := [name for name in drawn if (method, "validated", name) not in scored]:
+    found = (name for name in done if decided[name][1] not in (0, spaces.DEFAULTS))
+    if unscored := [name for name in found if (method, "validated", name) not in scored]:
         parts.append(f"Found, but not scored on test nodes: {', '.join(unscored)}.")
     return " ".join(parts)
 
@@ -246,14 +249,16 @@ def space_text(records: Sequence[Record], table: Table) -> str:
         f"{KINDS[name]} ({spaces.ROUNDS[name].trials} trials): {', '.join(graphs)}"
         for name, graphs in spaces.BEFORE.items()
     )
+    baselines = ", ".join(f"{method} on {name}" for method, name in spaces.BASELINE_CHANGES)
     budget = (
         f"Every method and graph has the same budget: {draws.trials} settings, the published one and "
         f"{draws.trials - 1} draws, of which the {draws.finalists} best are trained with {draws.more_seeds} "
         f"more seeds. Searched: {', '.join(searched) or 'none'}. {_with_defaults(records)}"
         "For SP-GCL some graphs, those short "
         "of the paper's figure on their test nodes, got "
-        f"further trials and so a larger budget: {further}. Within a round the validation scores alone "
-        "decide. Four baselines short of the paper's figures, AFGRL, BGRL, GRACE and GCA, had their "
+        f"further trials and so a larger budget: {further}. Baselines short of it have a round of the "
+        f"first kind, too: {baselines}. Within a round the validation scores alone decide. Four baselines "
+        "short of the paper's figures, AFGRL, BGRL, GRACE and GCA, had their "
         "spaces widened after their first searches, by shorter trainings, wider encoders and batch norm, and "
         "were searched anew; what was drawn before is in results/search-earlier.jsonl. "
         "The spaces of all methods and rounds are in "

@@ -1,4 +1,4 @@
-"""What benchmarks/search.py draws settings from: spaces a method, and further rounds for SP-GCL."""
+"""What benchmarks/search.py draws settings from: spaces a method, and further rounds for some."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -300,6 +300,56 @@ DRAWN = "drawn"
 # The first trial for fewer steps, where a publication stops by validation accuracy, which needs labels.
 LENGTHS = (20, 50, 100, 200, 500)
 FIRST_LENGTH = 60
+FIRST_CHANGE = 200
+
+
+# For a baseline short of the paper on a graph: one of its trials, and changes to it. SP-GCL has its own.
+BASELINE_CHANGES: dict[tuple[str, str], tuple[int, list[Settings]]] = {
+    ("vgae", "citeseer"): (
+        DEFAULTS,
+        [
+            {"steps": 100},
+            {"steps": 150},
+            {"steps": 100, "negative_ratio": 0},
+            {"steps": 100, "dropout": 0.5},
+            {"steps": 100, "embedding_width": 512},
+            {"steps": 100, "weight_decay": 1e-4},
+        ],
+    ),
+    ("bgrl", "citeseer"): (
+        16,
+        [
+            {"steps": 100},
+            {"steps": 50},
+            {"steps": 100, "normalise_features": False},
+            {"steps": 400, "learning_rate": 5e-4},
+            {"hidden": 1024},
+            {"drop_edges_1": 0.6, "mask_features_1": 0.5},
+        ],
+    ),
+    ("grace", "citeseer"): (
+        0,
+        [
+            {"hidden": 512},
+            {"mask_features_first": 0.5, "mask_features_second": 0.5},
+            {"hidden": 512, "mask_features_first": 0.5, "mask_features_second": 0.5},
+            {"hidden": 512, "steps": 100},
+            {"normalise_features": False, "steps": 50},
+            {"drop_edges_first": 0.4, "drop_edges_second": 0.4},
+        ],
+    ),
+    ("gca", "citeseer"): (
+        10,
+        [
+            {"hidden": 256},
+            {"hidden": 512},
+            {"hidden": 512, "learning_rate": 1e-3, "steps": 100},
+            {"mask_features_second": 0.5},
+            {"steps": 50},
+            {"temperature": 0.9},
+        ],
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -332,6 +382,9 @@ def own_preset(method: str, graph: str) -> str | None:
 
 def drawn(method: str, graph: str, trial: int) -> Settings:
     """A draw from the method's space; trial 0 is the published setting, or else the defaults."""
+    if trial >= FIRST_CHANGE:
+        changed, changes = BASELINE_CHANGES[method, graph]
+        return {**drawn(method, graph, changed), **changes[trial - FIRST_CHANGE]}
     if trial >= FIRST_LENGTH:
         return {**drawn(method, graph, 0), "steps": LENGTHS[trial - FIRST_LENGTH]}
     if trial == DEFAULTS:
@@ -370,7 +423,11 @@ ROUNDS: dict[str, Round] = {
     "common": Round(120, 48, 0, 0, lambda _, trial: _draw(COMMON, trial)),
     "closer": Round(170, 30, 0, 0, lambda _, trial: _changed(_draw(SPGCL, _BEST_DRAW), CLOSER, 3, trial)),
     "changes": Round(
-        200, 6, 3, 2, lambda graph, trial: {**_before("changes", graph), **CHANGES[graph][trial - 200]}
+        FIRST_CHANGE,
+        6,
+        3,
+        2,
+        lambda graph, trial: {**_before("changes", graph), **CHANGES[graph][trial - FIRST_CHANGE]},
     ),
     "nearby": Round(300, 40, 5, 2, lambda graph, trial: _changed(_before("nearby", graph), NEARBY, 2, trial)),
     "farther": Round(
@@ -385,10 +442,17 @@ ROUNDS: dict[str, Round] = {
 }
 
 
-# Rounds that `drawn` has settings of for every method; the others are SP-GCL's.
+# Rounds that `drawn` has settings of for every method; the others are SP-GCL's, but for BASELINE_CHANGES.
 FOR_ALL_METHODS = ("draws", "defaults", "lengths")
 # Graphs whose winner SP-GCL owes to a budget that no other method had.
 LARGER_BUDGET = frozenset(graph for graphs in BEFORE.values() for graph in graphs)
+
+
+def has_round(method: str, graph: str, round_name: str) -> bool:
+    """Whether there are settings for a method and graph in a round."""
+    if round_name in FOR_ALL_METHODS or method == "spgcl":
+        return True
+    return round_name == "changes" and (method, graph) in BASELINE_CHANGES
 
 
 def round_of(trial: int) -> str:

@@ -79,3 +79,21 @@ def test_settings_that_were_scored_are_not_trained_again(search):
 def test_pairs_are_asked_for_by_method_and_graph(script):
     pairs = script("pairs").asked_pairs(["cora", "dgi:actor"], ["grace", "gca"])
     assert pairs == [("grace", "cora"), ("gca", "cora"), ("dgi", "actor")]
+
+
+def test_a_baseline_that_is_short_of_the_paper_has_changes_to_one_of_its_trials(search, script):
+    defaults = search.settings_of(("vgae", "citeseer", search.DEFAULTS))
+    assert search.settings_of(("vgae", "citeseer", 200)) == {**defaults, "steps": 100}
+    rounds = script("spaces")
+    number = rounds.ROUNDS["changes"].trials
+    for (method, graph), (_, changes) in rounds.BASELINE_CHANGES.items():
+        settings = [search.settings_of((method, graph, trial)) for trial in range(200, 200 + number)]
+        assert len(changes) == number and len({json.dumps(each) for each in settings}) == number
+        for each in settings:
+            resolved_settings(method, None, graph, each)  # all are hyper-parameters, with possible values
+
+
+def test_a_round_without_settings_for_a_method_is_refused(tmp_path):
+    command = [sys.executable, SCRIPT, "--round", "changes", "--results", tmp_path / "search.jsonl"]
+    failed = subprocess.run([*command, "dgi:cora"], capture_output=True, text=True)
+    assert failed.returncode == 2 and "the round changes has no settings for dgi:cora" in failed.stderr

@@ -39,12 +39,20 @@ def whole_powers(graph, projection, weights, penalty):
     transitions = np.array(
         [row / degree if degree else row for row, degree in zip(matrix, degrees, strict=True)]
     )
-    relative = degrees / degrees.sum()
+    relative = matrix.sum(axis=0) / matrix.sum()
     diagonal = np.diag([share**-penalty if share else 0 for share in relative])
     return sum(
         weight * np.linalg.matrix_power(transitions, power) @ diagonal @ projection.numpy()
         for power, weight in enumerate(weights, 1)
     )
+
+
+def test_nodes_that_lead_to_dead_ends_are_told_apart():
+    """Three users and two items, the last user like the first: no item leads on."""
+    graph = Graph.from_edges([0, 1, 1, 2], [3, 3, 4, 3], np.ones((5, 1)), directed=True)
+    vectors = embedded(graph, hidden=64)
+    assert vectors[0].any() and np.array_equal(vectors[0], vectors[2])
+    assert not np.allclose(vectors[0], vectors[1])
 
 
 @pytest.mark.parametrize("directed", [False, True])

@@ -21,7 +21,7 @@ class TransitionPrepared(Prepared):
 
     Attributes:
         transitions: D^-1 A; rows of nodes without (out-)neighbours are empty.
-        strengths: Sum of the weights of every node's edges.
+        strengths: Sum of the weights of the edges that lead to every node.
     """
 
     transitions: SparseMatrix
@@ -69,13 +69,13 @@ class FastRP(Method):
         needed = 3 * 4 * graph.num_nodes * self.hidden
         require_bytes(type(self), "the embeddings and what they are added up from", needed)
         adjacency = graph.adjacency
-        strengths = adjacency.sum(axis=1, dtype=np.float64)
-        scale = np.divide(1, strengths, out=np.zeros_like(strengths), where=strengths > 0)
+        departures, arrivals = (adjacency.sum(axis=axis, dtype=np.float64) for axis in (1, 0))
+        scale = np.divide(1, departures, out=np.zeros_like(departures), where=departures > 0)
         transitions = sparse.csr_array(sparse.diags_array(scale) @ adjacency, dtype=np.float32)
         return TransitionPrepared(
             GraphTensors.of(graph, device),
             transitions=SparseMatrix.of(transitions, device),
-            strengths=torch.as_tensor(strengths.astype(np.float32), device=device),
+            strengths=torch.as_tensor(arrivals.astype(np.float32), device=device),
         )
 
     @torch.no_grad()
