@@ -8,6 +8,10 @@ class InputError(ValueError):
     """Something the user gave is wrong; the message names the value, the place and the way out."""
 
 
+class NoFeaturesError(InputError):
+    """A graph without features, which not every method needs."""
+
+
 def unknown(kind: str, name: str, choices: Iterable[str]) -> InputError:
     """An error for a name that is not among `choices`, offering the nearest ones.
 

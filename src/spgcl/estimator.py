@@ -9,13 +9,13 @@ import torch
 from numpy.typing import NDArray
 
 from spgcl.datasets.dataset import Dataset, random_splits
-from spgcl.errors import InputError, unknown
+from spgcl.errors import InputError, NoFeaturesError, unknown
 from spgcl.graph import Graph
 from spgcl.io import match_features, require_comparable, require_same_direction
 from spgcl.methods import Supervision, create, find, parameters, resolved_settings
 from spgcl.seeds import checked_seed
 from spgcl.stepping import arithmetic
-from spgcl.training import require_finite, train
+from spgcl.training import require_finite, sameness, train
 
 
 class Embedder:
@@ -88,7 +88,7 @@ class Embedder:
         side: for `spgcl.evaluation.score_predictions`, not for a probe, as one model's test nodes are among
         those that another was trained on.
         """
-        seed, source = checked_seed(self.seed), Graph.of(graph)
+        seed, source = checked_seed(self.seed), self._read(graph)
         supervised = find(self.method).supervised and y is not None
         supervision = _supervision(graph, source.num_nodes, y) if supervised else None
         settings = resolved_settings(self.method, self.preset, getattr(graph, "name", ""), self._settings)
@@ -115,7 +115,7 @@ class Embedder:
         """Embeddings of a graph's nodes in row order, new nodes and other graphs included."""
         if not hasattr(self, "method_"):
             raise InputError("this Embedder is not fitted yet; call fit first")
-        given = Graph.of(graph)
+        given = self._read(graph)
         require_same_direction(given, directed=self._directed)
         require_comparable(given.feature_names, same_graph=given.digest == self._fitted_on)
         source = match_features(given, self.feature_names_in_)
@@ -129,11 +129,22 @@ class Embedder:
         prepared = self.method_.prepare(source, choose_device(self.device))
         vectors: NDArray[np.float32] = self.method_.embed(prepared).cpu().numpy()
         require_finite(vectors)
+        if said := sameness(vectors):
+            warnings.warn(said, stacklevel=2)
         return vectors
 
     def fit_transform(self, graph: Any, y: Any = None) -> NDArray[np.float32]:
         """Train on a graph and embed its nodes."""
         return self.fit(graph, y).transform(graph)
+
+    def _read(self, graph: Any) -> Graph:
+        """A graph; one without features only where the method looks at none."""
+        try:
+            return Graph.of(graph)
+        except NoFeaturesError:
+            if find(self.method).reads_features:
+                raise
+            return Graph.of(graph, structural="degree")
 
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())

@@ -32,7 +32,7 @@ from spgcl.storage import (
     save_method,
     write_run,
 )
-from spgcl.training import Checkpoint, Observer, require_finite, train
+from spgcl.training import Checkpoint, Observer, require_finite, sameness, train
 
 # What is made with labels, and is of no use once there are others.
 SCORED_FILES = ("eval.json", "report.html")
@@ -89,6 +89,12 @@ def open_folder(folder: Path, run: Run, *, resume: bool, overwrite: bool) -> Run
             f"{folder} holds a run already; continue it with --resume or replace it with --overwrite"
         )
     return None
+
+
+def is_whole(folder: Path, run: Run) -> bool:
+    """Whether a run is finished and its weights and embeddings are there."""
+    files = ("model.safetensors", f"embeddings.{run.embedding_format}")
+    return run.status == "finished" and all((folder / name).exists() for name in files)
 
 
 def _require_writable(folder: Path) -> None:
@@ -155,6 +161,7 @@ def fit_run(
     stop: Callable[[], bool] | None = None,
     observe: Observer | None = None,
     observe_every: int = 0,
+    remark: Callable[[str], None] | None = None,
 ) -> Run:
     """Train, embed and write a run; continues from the folder's checkpoint unless told to replace it.
 
@@ -173,6 +180,7 @@ def fit_run(
         stop: See `spgcl.training.train`.
         observe: See `spgcl.training.train`.
         observe_every: See `spgcl.training.train`.
+        remark: Told what people should know of the embeddings.
     """
     require_ids(graph.node_ids, run.embedding_format)
     device = torch.device(run.device)
@@ -226,6 +234,8 @@ def fit_run(
         embeddings = method.embed(prepared).cpu().numpy()
         embedded = time.perf_counter()
     require_finite(embeddings)
+    if remark and (said := sameness(embeddings)):
+        remark(said)
     begin()
     drop_derived(folder)
     with ThreadPoolExecutor(1) as beside:

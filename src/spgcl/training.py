@@ -149,6 +149,16 @@ def _require_finite(recorded: Tensor, done: int, learning_rate: float) -> None:
         )
 
 
+def sameness(embeddings: NDArray[np.float32]) -> str | None:
+    """What to say where all nodes have one embedding."""
+    some, first = embeddings[:: max(1, len(embeddings) // 100)], embeddings[:1]
+    # Most differ in the first few: only then is the rest looked at.
+    if len(embeddings) < 2 or (some != first).any() or (embeddings != first).any():
+        return None
+    what = "the same embedding" if first.any() else "an embedding of zeros"
+    return f"all nodes have {what}: features and edges do not tell them apart, or training went astray"
+
+
 def _checkpoint(
     method: Method,
     prepared: Prepared,

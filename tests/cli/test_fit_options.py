@@ -1,12 +1,15 @@
 """Options of `spgcl fit` that change what a run holds: retrainings, held-out edges, health curves."""
 
 import json
+import os
+import signal
 
 import numpy as np
 import pytest
 
 import spgcl
 from spgcl.cli import run
+from spgcl.cli.fit import _stopping
 
 SETTINGS = ("hidden=8", "pool_size=64", "seeds=16", "hops=1")
 QUICK = [*("--threads", "1", "--json"), *(part for setting in SETTINGS for part in ("--set", setting))]
@@ -204,3 +207,63 @@ def test_ids_that_a_format_cannot_hold_are_refused_before_training(tmp_path, cap
     assert "has a line break, which nodes.txt cannot hold" in capsys.readouterr().err
     assert not out.exists()
     answer(capsys, *given, "--format", "csv")
+
+
+@pytest.mark.parametrize(
+    ("method", "settings"),
+    [
+        ("deepwalk", {"hidden": 4, "walks": 2, "walk_length": 5}),
+        ("node2vec", {"hidden": 4, "walks": 2, "walk_length": 5}),
+        ("spectral", {"hidden": 4}),
+        ("fastrp", {"hidden": 4}),
+    ],
+)
+def test_what_looks_at_no_features_needs_none(tmp_path, capsys, method, settings):
+    edges, out, copy = tmp_path / "edges.csv", tmp_path / "run", tmp_path / "copy.npy"
+    edges.write_text("".join(f"{node},{(node + gap) % 20}\n" for node in range(20) for gap in (1, node, 5)))
+    given = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
+    answer(capsys, "fit", edges, "--method", method, *given, "--out", out, "--json")
+    answer(capsys, "embed", out, edges, "--out", copy, "--json")
+    vectors = spgcl.Embedder(method=method, **settings).fit_transform(edges)
+    assert np.array_equal(vectors, np.load(copy))
+
+
+def test_what_looks_at_features_asks_for_them(tmp_path, capsys):
+    edges = tmp_path / "edges.csv"
+    edges.write_text("0,1\n1,2\n")
+    message = refusal(capsys, "fit", edges, "--method", "grace", "--out", tmp_path / "run")
+    assert "no features; give them (--features FILE)" in message
+    with pytest.raises(spgcl.InputError, match="no features"):
+        spgcl.Embedder(method="grace").fit(edges)
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "embeddings.parquet"])
+def test_a_finished_run_that_lost_a_file_is_made_again_by_resume(tmp_path, capsys, file):
+    out = tmp_path / "run"
+    command = ["fit", "--out", out, "--steps", 3, *QUICK]
+    answer(capsys, *command)
+    content = (out / file).read_bytes()
+    (out / file).unlink()
+    answer(capsys, *command, "--resume")
+    assert (out / file).read_bytes() == content
+
+
+def test_embeddings_that_tell_no_nodes_apart_are_remarked_on(tmp_path, capsys):
+    edges = tmp_path / "edges.csv"
+    edges.write_text("".join(f"{node},{(node + 1) % 12}\n" for node in range(12)))
+    command = ["fit", edges, "--structural", "degree", "--method", "raw", "--out", tmp_path / "run"]
+    assert run([*map(str, command)]) == 0
+    assert "all nodes have the same embedding: features and edges do not tell" in capsys.readouterr().err
+    ring = spgcl.Graph.of(edges, structural="degree")
+    with pytest.warns(UserWarning, match="all nodes have the same embedding"):
+        spgcl.Embedder(method="raw").fit_transform(ring)
+
+
+def test_ctrl_c_is_answered_and_ends_what_trains_nothing(capfd):
+    with _stopping(trains=True) as stop:
+        assert not stop()
+        os.kill(os.getpid(), signal.SIGINT)
+        assert stop()
+    assert "note: stopping after this step; Ctrl-C again ends at once" in capfd.readouterr().err
+    with pytest.raises(KeyboardInterrupt), _stopping(trains=False):
+        os.kill(os.getpid(), signal.SIGINT)

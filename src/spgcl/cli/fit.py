@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -31,7 +32,7 @@ from spgcl.cli.options import (
 )
 from spgcl.cli.output import note, print_json, print_table
 from spgcl.cli.progress import progress_line
-from spgcl.errors import InputError
+from spgcl.errors import InputError, NoFeaturesError
 
 if TYPE_CHECKING:
     from spgcl.cli.graphs import Loaded
@@ -93,13 +94,14 @@ def fit(
     from spgcl.cli.graphs import resolve, training_graph
     from spgcl.estimator import choose_device
     from spgcl.evaluation.health import observer
-    from spgcl.methods import resolved_settings
+    from spgcl.methods import find, resolved_settings
     from spgcl.recording import waking
     from spgcl.runs import (
         describe_source,
         drop_derived,
         drop_scores,
         fit_run,
+        is_whole,
         open_folder,
         remove_run,
         tidy,
@@ -118,7 +120,13 @@ def fit(
     options = GraphOptions(features, structural, source, target, weight, attributes, id_, directed)
     # The library reads the switch for determinism when it is first used: not yet.
     with nullcontext() if deterministic else waking(where):
-        loaded = resolve(graph, options, labels)
+        try:
+            loaded = resolve(graph, options, labels)
+        except NoFeaturesError:
+            if find(method).reads_features:
+                raise
+            options = replace(options, structural="degree")
+            loaded = resolve(graph, options, labels)
     settings = resolved_settings(method, preset, loaded.preset_name, given_settings(set_, steps))
     supervision = _supervision(method, loaded)
     for remark in loaded.graph.notes:
@@ -153,7 +161,7 @@ def fit(
     if overwrite and seeds > 1:
         for leftover in set(folder.glob("seed-*")) - {place for place, *_ in planned}:
             remove_run(leftover)
-    if seeds > 1 and any(earlier is None or earlier.status != "finished" for _, _, earlier, *_ in planned):
+    if seeds > 1 and not all(earlier and is_whole(place, earlier) for place, _, earlier, *_ in planned):
         drop_derived(folder)
     for place, earlier in relabelled:
         for scored in {folder, place}:
@@ -162,13 +170,13 @@ def fit(
     done = []
     # Only now, when all folders have been looked at, does the first training start.
     for place, run, earlier, seen, held_out in planned:
-        if earlier is not None and earlier.status == "finished":
+        if earlier is not None and is_whole(place, earlier):
             tidy(place)
             run = earlier
         else:
             with (
                 _progress(settings.get("steps", 0), f"{loaded.name} {method}", quiet=json) as progress,
-                _stopping() as stop,
+                _stopping(trains=settings.get("steps", 0) > 0) as stop,
             ):
                 run = fit_run(
                     place,
@@ -180,6 +188,7 @@ def fit(
                     save_every=checkpoint_every,
                     progress=progress,
                     stop=stop,
+                    remark=note,
                     observe=observer(loaded.labels, positives=settings.get("positives", 5)),
                     observe_every=observe,
                 )
@@ -267,8 +276,11 @@ def _progress(total: int, title: str, *, quiet: bool) -> Iterator[Callable[[int,
 
 
 @contextmanager
-def _stopping() -> Iterator[Callable[[], bool]]:
-    """Let the first Ctrl-C end training between two steps; the second one ends the process."""
+def _stopping(*, trains: bool) -> Iterator[Callable[[], bool]]:
+    """Let the first Ctrl-C end training between two steps; the second one ends the process.
+
+    Where nothing is trained, the first one does.
+    """
     asked = False
 
     def ask(signum: int, frame: FrameType | None) -> None:
@@ -276,7 +288,11 @@ def _stopping() -> Iterator[Callable[[], bool]]:
         nonlocal asked
         if asked:
             os._exit(130)
+        if not trains:
+            raise KeyboardInterrupt
         asked = True
+        # Not by way of a stream, which may be in the middle of a line.
+        os.write(2, b"\nnote: stopping after this step; Ctrl-C again ends at once\n")
 
     earlier = signal.signal(signal.SIGINT, ask)
     try:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from spgcl.errors import InputError, unknown
+from spgcl.errors import InputError, NoFeaturesError, unknown
 from spgcl.graph import Graph
 from spgcl.io.draft import NO_WEIGHTS, Draft, first_edge_of, is_integer, positions_of, refuse_columns
 from spgcl.io.features import NodeFeatures, read_features
@@ -159,7 +159,7 @@ def _draft_file(
 
 
 def _at(origin: str, error: InputError) -> InputError:
-    return error if not origin or origin in str(error) else InputError(f"{origin}: {error}")
+    return error if not origin or origin in str(error) else type(error)(f"{origin}: {error}")
 
 
 def _assemble(
@@ -206,7 +206,7 @@ def _no_features(draft: Draft) -> InputError:
     listed = ",".join(" ".join(name.split()) for name in draft.attributes[:5])
     more = ",..." if len(draft.attributes) > 5 else ""
     from_nodes = f" take them from node attributes (--attributes {listed}{more})," if listed else ""
-    return InputError(
+    return NoFeaturesError(
         f"no features; give them (--features FILE),{from_nodes} or make some from the structure "
         "(--structural degree|spectral)"
     )

@@ -27,6 +27,7 @@ class DeepWalk(Method):
     """
 
     inductive = False
+    reads_features = False
 
     def __init__(
         self,

@@ -42,6 +42,7 @@ class FastRP(Method):
     """
 
     inductive = False
+    reads_features = False
     seed: Tensor
 
     def __init__(

@@ -36,6 +36,8 @@ class Method(nn.Module):
 
     # Whether weights learned on one graph can embed another one.
     inductive: ClassVar[bool] = True
+    # Whether features are looked at; if not, a graph needs none.
+    reads_features: ClassVar[bool] = True
     # Whether labels are needed to train.
     supervised: ClassVar[bool] = False
     # Whether every step is the same operations on the same shapes, and never waits for the host, where the

@@ -30,6 +30,7 @@ class Node2Vec(Method):
     """
 
     inductive = False
+    reads_features = False
 
     def __init__(
         self,

@@ -29,6 +29,7 @@ class Spectral(Method):
     """
 
     inductive = False
+    reads_features = False
 
     def __init__(self, num_features: int, *, hidden: int = 128) -> None:
         super().__init__()
