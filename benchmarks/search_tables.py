@@ -28,7 +28,7 @@ KINDS = {
     "candidates": "candidate",
     "common": "candidate",
     "closer": "candidate",
-    "changes": "published, changed",
+    "changes": "one trial changed",
     "nearby": "two settings changed",
     "farther": "four settings changed",
     "encoders": "other encoder",
