@@ -229,6 +229,14 @@ def test_link_scores_of_equally_similar_pairs_equal_scikit_learns():
     assert scores["average_precision"] == pytest.approx(100 * average_precision_score(truth, similarities))
 
 
+def test_a_pair_of_zero_vectors_is_not_alike():
+    embeddings = np.array([[0.0, 0], [0, 0], [1, 0], [1, 1], [-1, 0]])
+    found = link_scores(embeddings, [[2, 3]], [[0, 1]])
+    assert found == {"auc": 100, "average_precision": 100}
+    assert link_scores(embeddings, [[0, 1]], [[1, 2]])["auc"] == 50
+    assert link_scores(embeddings, [[0, 1]], [[3, 4]])["auc"] == 100
+
+
 def test_pairs_beyond_the_embeddings_are_refused():
     with pytest.raises(InputError, match="refer to node 3, but there are 3"):
         link_scores(np.ones((3, 2)), [[0, 3]], [[0, 1]])

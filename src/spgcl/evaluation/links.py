@@ -92,10 +92,11 @@ def _similarities(vectors: NDArray[np.float32], pairs: NDArray[Any]) -> NDArray[
         raise InputError(f"node pairs need shape (count, 2) and at least one row, not {pairs.shape}")
     if pairs.min() < 0 or pairs.max() >= len(vectors):
         raise InputError(f"node pairs refer to node {pairs.max()}, but there are {len(vectors)} embeddings")
-    norms = np.maximum(np.linalg.norm(vectors, axis=1), np.finfo(np.float32).tiny)
+    norms = np.linalg.norm(vectors, axis=1)
     similarities = np.empty(len(pairs), dtype=np.float32)
     for start in range(0, len(pairs), _CHUNK_ROWS):
         left, right = pairs[start : start + _CHUNK_ROWS].T
+        lengths = np.maximum(norms[left] * norms[right], np.finfo(np.float32).tiny)
         products = np.einsum("nd,nd->n", vectors[left], vectors[right])
-        similarities[start : start + _CHUNK_ROWS] = products / (norms[left] * norms[right])
+        similarities[start : start + _CHUNK_ROWS] = products / lengths
     return similarities
