@@ -44,6 +44,15 @@ def test_collapsed_embeddings_score_zero():
     assert cluster(np.ones((300, 4)), labels) == pytest.approx({"nmi": 0, "ari": 0})
 
 
+@pytest.mark.parametrize("scale", [1e-35, 1e-20, 1e20, 1e36])
+def test_long_and_short_rows_are_clustered_and_linked_as_others(scale):
+    embeddings, labels = make_task(noise=0.05)
+    uneven = embeddings * np.where(np.arange(300) % 2, scale, 1)[:, None]
+    assert cluster(uneven, labels) == pytest.approx({"nmi": 100, "ari": 100})
+    pairs = np.random.default_rng(0).integers(0, 300, (2, 40, 2))
+    assert link_scores(uneven, *pairs) == pytest.approx(link_scores(embeddings, *pairs))
+
+
 def test_nodes_without_a_label_are_clustered_but_not_compared():
     embeddings, labels = make_task(noise=0.05)
     labels[:100] = -1

@@ -77,6 +77,24 @@ def test_most_similar_equals_a_full_sort(task, monkeypatch):
     )
 
 
+@pytest.mark.parametrize("scale", [1e-35, 1e-20, 1e20, 1e36])
+def test_long_and_short_rows_are_near_as_others(task, uneven_splits, scale):
+    embeddings, labels = task
+    uneven = embeddings * np.where(np.arange(300) % 2, scale, 1)[:, None]
+    for row in (17, 18):
+        expected, found = (most_similar(vectors, row, 5) for vectors in (embeddings, uneven))
+        assert found[0].tolist() == expected[0].tolist()
+        np.testing.assert_allclose(found[1], expected[1], rtol=1e-5)
+    expected, found = (knn(vectors, labels, uneven_splits).mean for vectors in (embeddings, uneven))
+    assert found == pytest.approx(expected, abs=0.5)
+
+
+def test_most_similar_takes_arrays_that_cannot_be_written_to():
+    embeddings = np.eye(3, dtype=np.float32)
+    embeddings.setflags(write=False)
+    assert most_similar(embeddings, 0, 2)[0].tolist() == [1, 2]
+
+
 def test_most_similar_leaves_the_node_out_and_breaks_ties_by_row():
     rows, similarities = most_similar(np.ones((4, 3)), 1, 10)
     assert rows.tolist() == [0, 2, 3]

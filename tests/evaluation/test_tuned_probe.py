@@ -72,6 +72,10 @@ def test_the_scale_of_the_embeddings_does_not_matter(task, uneven_splits):
     embeddings, labels = task
     first, second = (tuned_probe(factor * embeddings, labels, uneven_splits) for factor in (1, 1024))
     assert first == second
+    for factor in (1e-20, 1e20):
+        assert tuned_probe(factor * embeddings, labels, uneven_splits).mean == pytest.approx(
+            first.mean, abs=0.5
+        )
 
 
 def test_roc_auc_is_measured_for_two_classes():

@@ -57,6 +57,13 @@ def test_joined_blocks_stand_side_by_side(sparse_features):
     np.testing.assert_allclose(embedded(graph, hops=2, joined=True), expected, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("scale", [1e-30, 1e-15, 1e20, 1e35])
+def test_the_scale_of_the_features_does_not_matter(scale):
+    graph = make_graph()
+    scaled = replace(graph, features=np.float32(scale) * graph.features)
+    np.testing.assert_allclose(embedded(scaled), embedded(graph), rtol=1e-4, atol=1e-6)
+
+
 def test_permuting_the_nodes_permutes_the_embeddings():
     graph = make_graph()
     order = np.random.default_rng(1).permutation(40)

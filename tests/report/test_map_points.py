@@ -49,6 +49,8 @@ def test_arrays_survive_in_the_narrowest_type(values, kind):
 def test_nearest_nodes_are_those_of_the_search_for_one(monkeypatch):
     vectors = np.random.default_rng(0).standard_normal((50, 7)).astype(np.float32)
     vectors[3] = 0
+    vectors[7] *= 1e20
+    vectors[8] *= 1e-20
     monkeypatch.setattr("spgcl.report.nearest._BLOCK_ENTRIES", 50 * 8)
     nearest, similarities = nearest_nodes(vectors, 10)
     for row in (0, 3, 8, 49):

@@ -3,8 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
+from spgcl.comparable import comparable_rows
 from spgcl.errors import InputError, unknown
 
 if TYPE_CHECKING:
@@ -52,6 +54,13 @@ def checked_embeddings(embeddings: Any) -> NDArray[np.float32]:
             f"the embedding of node {row} has {values[row, column]} in column {column}; it must be finite"
         )
     return values
+
+
+def comparable_embeddings(embeddings: Any) -> NDArray[np.float32]:
+    """Checked embeddings whose rows can be squared, see `spgcl.comparable.comparable_rows`."""
+    # PyTorch warns of arrays that it could not write to.
+    values = np.require(checked_embeddings(embeddings), requirements="W")
+    return np.asarray(comparable_rows(torch.from_numpy(values)).numpy())
 
 
 def checked_task(

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from spgcl.evaluation.checks import checked_classes, checked_embeddings
+from spgcl.evaluation.checks import checked_classes, comparable_embeddings
 from spgcl.evaluation.metrics import adjusted_rand_index, normalised_mutual_information
 from spgcl.evaluation.unit_rows import squared_lengths, unit_rows
 
@@ -32,7 +32,7 @@ def cluster(
         seed: Decides the starts.
         device: Where to compute.
     """
-    vectors = checked_embeddings(embeddings)
+    vectors = comparable_embeddings(embeddings)
     values, _ = checked_classes(labels, len(vectors))
     labelled = values >= 0
     rows = unit_rows(torch.from_numpy(vectors).to(device))

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spgcl.errors import InputError
-from spgcl.evaluation.checks import checked_embeddings
+from spgcl.evaluation.checks import comparable_embeddings
 from spgcl.graph import Graph
 
 _CHUNK_ROWS = 2**16
@@ -75,7 +75,7 @@ def link_scores(embeddings: Any, positive: Any, negative: Any) -> dict[str, floa
         positive: Node pairs that are edges, shape (count, 2).
         negative: Node pairs that are not.
     """
-    vectors = checked_embeddings(embeddings)
+    vectors = comparable_embeddings(embeddings)
     edges, others = (np.sort(_similarities(vectors, np.asarray(pairs))) for pairs in (positive, negative))
     # A pair as similar as an edge counts half for the area, and stands above it for the precision.
     below, not_above = (np.searchsorted(others, edges, side=side) for side in ("left", "right"))

@@ -7,8 +7,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from spgcl.comparable import comparable_rows
 from spgcl.errors import InputError
-from spgcl.evaluation.checks import checked_embeddings, checked_task
+from spgcl.evaluation.checks import checked_task, comparable_embeddings
 from spgcl.evaluation.metrics import MEASURES
 from spgcl.evaluation.scores import Scores, SplitScore
 from spgcl.evaluation.stacking import nodes_of
@@ -46,7 +47,7 @@ def knn(
     checked, values, num_classes = checked_task(embeddings, labels, splits, metric)
     if neighbours < 1:
         raise InputError(f"neighbours is {neighbours}; at least one has to vote")
-    vectors = unit_rows(torch.from_numpy(checked).to(device))
+    vectors = unit_rows(comparable_rows(torch.from_numpy(checked)).to(device))
     classes = torch.from_numpy(values).to(device)
     found = []
     for split in range(len(splits)):
@@ -87,7 +88,7 @@ def most_similar(embeddings: Any, row: int, count: int) -> tuple[NDArray[np.int6
 
     The row itself is left out; equally similar rows come in row order. With fewer other rows, all are given.
     """
-    vectors = checked_embeddings(embeddings)
+    vectors = comparable_embeddings(embeddings)
     if not 0 <= row < len(vectors):
         raise InputError(f"row {row} is not among the {len(vectors)} embeddings")
     if count < 1:

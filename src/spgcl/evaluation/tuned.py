@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from spgcl.comparable import comparable_rows
 from spgcl.errors import InputError
 from spgcl.evaluation.checks import checked_task
 from spgcl.evaluation.metrics import MEASURES
@@ -50,8 +51,8 @@ def tuned_probe(
     if not strengths or min(strengths) <= 0:
         raise InputError(f"strengths are {list(strengths)}; give one or more positive numbers")
     ordered = sorted(strengths, reverse=True)
-    vectors, targets = torch.from_numpy(checked).to(device), torch.from_numpy(values).to(device)
-    vectors = torch.nn.functional.normalize(vectors)
+    vectors = torch.nn.functional.normalize(comparable_rows(torch.from_numpy(checked)).to(device))
+    targets = torch.from_numpy(values).to(device)
     records: list[SplitScore] = []
     # On CUDA launches count, so splits are solved together; on CPU none has to wait for the slowest.
     most_bytes = _STACK_BYTES if vectors.is_cuda else 1

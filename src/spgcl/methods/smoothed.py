@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from spgcl.comparable import comparable_rows
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
@@ -46,7 +47,7 @@ class Smoothed(Method):
                 current = graph.adjacency @ current
             if self.joined or hop == self.hops:
                 start = hop * width if self.joined else 0
-                normalize(current, dim=1, out=result[:, start : start + width])
+                normalize(comparable_rows(current), dim=1, out=result[:, start : start + width])
         return result
 
     @property

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from spgcl.comparable import comparable_rows
 from spgcl.largest import largest
 
 _BLOCK_ENTRIES = 2**25
@@ -16,7 +17,7 @@ def nearest_nodes(
 
     With fewer other rows, all are given.
     """
-    rows = torch.nn.functional.normalize(torch.from_numpy(vectors).to(device), dim=1)
+    rows = torch.nn.functional.normalize(comparable_rows(torch.from_numpy(vectors)).to(device), dim=1)
     count = min(count, len(rows) - 1)
     nearest = torch.empty(len(rows), count, dtype=torch.int64)
     similarities = torch.empty(len(rows), count)

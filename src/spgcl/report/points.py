@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from spgcl.comparable import comparable_rows
 from spgcl.evaluation.clustering import k_means
 from spgcl.io import Coordinates
 from spgcl.report.charts import Item, shorten
@@ -87,7 +88,7 @@ def _links(material: Material) -> Item:
 
 def _clusters(material: Material) -> Column:
     """Seeded k-means of the embeddings with rows of norm 1, as many clusters as classes, or eight."""
-    vectors = material.vectors[material.shown]
+    vectors = comparable_rows(torch.from_numpy(material.vectors[material.shown])).numpy()
     rows = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
     labels = material.labels
     count = _DEFAULT_CLUSTERS if labels is None else len(np.unique(labels[labels >= 0]))
