@@ -27,6 +27,19 @@ def test_components_are_those_of_the_singular_value_decomposition():
     np.testing.assert_allclose(found, left[:, :3] * values[:3] * signs, atol=1e-2)
 
 
+@pytest.mark.parametrize("scale", [1e-40, 1e-25, 1e20, 1e36])
+def test_rows_of_any_size_have_components_in_proportion(scale):
+    rows = rows_with_axes()
+    expected = principal_components(rows, 3)
+    found = principal_components((rows * np.float64(scale)).astype(np.float32), 3) / np.float64(scale)
+    np.testing.assert_allclose(found, expected, atol=0.1 if scale == 1e-40 else 1e-2)
+
+
+def test_components_beyond_the_largest_number_stay_finite():
+    rows = np.where(np.arange(400) % 2, 3e38, -3e38)[:, None] * np.ones(16)
+    assert np.isfinite(principal_components(rows.astype(np.float32), 2)).all()
+
+
 def test_the_same_rows_give_the_same_bytes_and_leave_torch_alone():
     import torch
 

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
+from spgcl.comparable import LARGEST, SMALLEST
 from spgcl.errors import InputError
 from spgcl.io.embeddings import Coordinates, read_coordinates, read_embeddings
 
@@ -26,7 +28,7 @@ def principal_components(vectors: NDArray[np.float32], count: int) -> NDArray[np
     The same bytes for the same rows and number of threads: the random start is seeded, and of the two
     directions of an axis the one in which its largest entry is positive is taken.
     """
-    matrix = torch.from_numpy(np.ascontiguousarray(vectors, dtype=np.float32))
+    matrix, scale = _scaled(torch.from_numpy(np.ascontiguousarray(vectors, dtype=np.float32)))
     places = np.linspace(0, len(matrix) - 1, min(len(matrix), _MOST_ROWS)).astype(np.int64)
     rows = matrix if len(places) == len(matrix) else matrix[torch.from_numpy(places)]
     centre = rows.mean(dim=0)
@@ -39,7 +41,18 @@ def principal_components(vectors: NDArray[np.float32], count: int) -> NDArray[np
     for start in range(0, len(matrix), _BLOCK_ROWS):
         block = (matrix[start : start + _BLOCK_ROWS] - centre) @ axes
         found[start : start + _BLOCK_ROWS, : axes.shape[1]] = block.numpy()
-    return found
+    if scale == 1:
+        return found
+    limits = np.finfo(np.float32)
+    return (scale * found.astype(np.float64)).clip(limits.min, limits.max).astype(np.float32)
+
+
+def _scaled(matrix: Tensor) -> tuple[Tensor, float]:
+    """A matrix that float32 can square, and what it was divided by: its largest absolute entry, or 1."""
+    largest = max(float(matrix.max()), -float(matrix.min()))
+    if not largest or SMALLEST <= largest <= LARGEST:
+        return matrix, 1.0
+    return matrix / largest, largest
 
 
 def principal_plane(vectors: NDArray[np.float32]) -> Coordinates:
