@@ -236,10 +236,13 @@ def test_predictions_are_scored_on_the_own_split_alone(metric, num_classes):
     assert found.std_over == "splits" and str(found).endswith("over 4 splits")
 
 
-@pytest.mark.parametrize("width", [5, 7, 3], ids=str)
-def test_class_scores_of_another_task_are_refused(width):
-    dataset = make_dataset(count=2)
-    with pytest.raises(InputError, match=f"{width} class scores a node are not 3 of each model of 2 splits"):
+@pytest.mark.parametrize(
+    ("width", "count", "models"), [(5, 2, 2), (7, 2, 2), (3, 2, 2), (12, 2, 2), (3, 1, 10), (60, 1, 10)]
+)
+def test_class_scores_of_another_task_are_refused(width, count, models):
+    dataset = make_dataset(count=count)
+    message = f"{width} class scores a node, but {models} models of 3 classes give {3 * models}; give those"
+    with pytest.raises(InputError, match=message):
         score_predictions(np.ones((80, width), np.float32), dataset.labels, dataset.splits)
 
 

@@ -9,6 +9,7 @@ from spgcl.evaluation.checks import checked_task
 from spgcl.evaluation.metrics import MEASURES
 from spgcl.evaluation.scores import Scores, SplitScore
 from spgcl.evaluation.stacking import nodes_of
+from spgcl.methods.supervised import starts_of
 
 if TYPE_CHECKING:
     from spgcl.datasets.dataset import Splits
@@ -27,11 +28,12 @@ def score_predictions(
         metric: "accuracy", or "roc_auc" for two classes.
     """
     checked, values, num_classes = checked_task(class_scores, labels, splits, metric)
-    starts, rest = divmod(checked.shape[1], len(splits) * num_classes)
-    if rest or not starts:
+    starts = starts_of(splits)
+    models = len(splits) * starts
+    if checked.shape[1] != models * num_classes:
         raise InputError(
-            f"{checked.shape[1]} class scores a node are not {num_classes} of each model of {len(splits)} "
-            "splits; give those of a supervised method trained with these labels and splits"
+            f"{checked.shape[1]} class scores a node, but {models} models of {num_classes} classes give "
+            f"{models * num_classes}; give those of a supervised method trained with these labels and splits"
         )
     logits = torch.from_numpy(checked).view(-1, len(splits), starts, num_classes)
     targets = torch.from_numpy(values)

@@ -24,6 +24,11 @@ from spgcl.tensors import GraphTensors
 STARTS = 10
 
 
+def starts_of(splits: Splits) -> int:
+    """Models a split: one, or ten that start differently where there is one split."""
+    return STARTS if len(splits) == 1 else 1
+
+
 @dataclass(frozen=True, eq=False)
 class Supervision:
     """What models are told of labels: each those of its own split's training and validation nodes.
@@ -50,7 +55,7 @@ class Supervision:
         told = splits.train | splits.validation
         if (values[told.any(axis=0)] < 0).any():
             raise InputError("a training or validation node has no label; leave it out of the splits")
-        starts = STARTS if len(splits) == 1 else 1
+        starts = starts_of(splits)
         own = np.where(told, values, -1).astype(np.int64)
         return cls(
             own.repeat(starts, axis=0), splits.validation.repeat(starts, axis=0), int(values.max()) + 1
