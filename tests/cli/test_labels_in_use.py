@@ -53,6 +53,26 @@ def test_nodes_without_a_label_are_in_no_split_and_are_counted(partly_labelled, 
     assert not (splits.train | splits.validation | splits.test)[:, bare].any()
 
 
+@pytest.mark.parametrize(
+    ("rare", "expected"),
+    [
+        ({"odd": 3}, "class 'odd' is in no training part: its 3 nodes always count as wrong"),
+        ({"one": 1}, "class 'one' is in no training part: its 1 node always counts as wrong"),
+        ({"a": 2, "b": 4}, "classes 'a', 'b' are in no training part: their 6 nodes always count as wrong"),
+        (
+            dict.fromkeys("abcdefg", 1),
+            "classes 'a', 'b', 'c', 'd', 'e' and 2 more are in no training part: "
+            "their 7 nodes always count as wrong",
+        ),
+    ],
+)
+def test_classes_too_small_to_be_trained_on_are_named(edges, capsys, rare, expected):
+    small = [name for name, count in rare.items() for _ in range(count)]
+    write_labels([*small, *("xy"[node % 2] for node in range(NUM_NODES - len(small)))])
+    assert resolve("edges.csv", GraphOptions(structural="degree"), Path("labels.csv")).splits is not None
+    assert capsys.readouterr().err.splitlines()[-1] == f"note: {expected}"
+
+
 def test_labels_may_call_their_ids_otherwise_than_features(partly_labelled):
     Path("features.csv").write_text("node,a\n" + "".join(f"{node},{node}\n" for node in range(NUM_NODES)))
     options = GraphOptions(features=Path("features.csv"), id="node")

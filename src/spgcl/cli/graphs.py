@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from spgcl.datasets import Dataset, Splits
 
 _SPLIT_SEED = 0
+# Classes that a note names; it says how many more there are.
+_LISTED = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +69,23 @@ class Loaded:
             count = np.count_nonzero(self.labels >= 0)
             raise InputError(f"{count} labelled nodes are too few for 10/10/80 splits: {error}") from None
         note(f"the labels come without splits: {len(splits)} {splits.source} splits are used")
+        if remark := _never_trained_on(self.labels, splits, self.class_names):
+            note(remark)
         return splits
+
+
+def _never_trained_on(labels: NDArray[np.int64], splits: "Splits", names: tuple[str, ...]) -> str:
+    """What to say of classes too small for a training node in any split; nothing where there are none."""
+    missing = np.setdiff1d(labels[labels >= 0], labels[splits.train.any(axis=0)]).tolist()
+    if not missing:
+        return ""
+    named = ", ".join(repr(names[value]) if names else str(value) for value in missing[:_LISTED])
+    rest = f" and {len(missing) - _LISTED} more" if len(missing) > _LISTED else ""
+    count = np.count_nonzero(np.isin(labels, missing))
+    nodes = "1 node always counts" if count == 1 else f"{count} nodes always count"
+    if len(missing) == 1:
+        return f"class {named} is in no training part: its {nodes} as wrong"
+    return f"classes {named}{rest} are in no training part: their {nodes} as wrong"
 
 
 def resolve(graph: str, options: GraphOptions | None = None, labels: Path | None = None) -> Loaded:
