@@ -1,6 +1,7 @@
 import json
 import pickle
 from dataclasses import asdict, fields
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from spgcl.storage import (
     save_checkpoint,
     save_held_out,
     save_method,
+    unfinished,
     write_run,
 )
 from spgcl.training import train
@@ -91,6 +93,19 @@ def test_the_summary_is_what_the_command_promises(tmp_path):
         "seconds",
         "peak_memory_mib",
     }
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ("finished", ""),
+        ("interrupted", "place was interrupted at step 1,039 of 5,000; spgcl fit --resume continues it"),
+        ("running", "place has results of an earlier step only; spgcl fit --resume continues it"),
+    ],
+)
+def test_a_run_that_was_not_trained_to_its_end_says_so(status, said):
+    run = make_run(status=status, steps=1039, settings={**SETTINGS, "steps": 5000})
+    assert unfinished(Path("place"), run) == said
 
 
 def test_a_folder_without_a_record_is_no_run(tmp_path):

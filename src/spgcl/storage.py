@@ -140,6 +140,16 @@ def read_results(folder: Path) -> tuple[Run, NDArray[np.float32], NDArray[Any]]:
     return run, *read_embeddings(folder)
 
 
+def unfinished(folder: Path, run: Run) -> str:
+    """What to say of a run that has results but was not trained to its end; nothing of a finished one."""
+    if run.status == "finished":
+        return ""
+    if run.status == "running":
+        return f"{folder} has results of an earlier step only; spgcl fit --resume continues it"
+    steps = f"step {run.steps:,} of {run.settings['steps']:,}"
+    return f"{folder} was interrupted at {steps}; spgcl fit --resume continues it"
+
+
 def save_method(folder: Path, method: Method, run: Run) -> None:
     """Write the weights with what is needed to build their method again."""
     metadata = {

@@ -97,7 +97,13 @@ def test_ctrl_c_leaves_a_usable_run_that_resume_brings_to_the_same_bytes(tmp_pat
     assert run(["similar", str(out), "0", "-k", "2", "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)) == 2
     assert run(["eval", str(out), "--threads", "1", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["mean"] > 20
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["mean"] > 20
+    said = f"note: {out} was interrupted at step {record['steps']} of 400; spgcl fit --resume continues it\n"
+    assert captured.err == said
+    file = str(tmp_path / "vectors.npy")
+    assert run(["embed", str(out), "csbm-heterophilic", "--out", file]) == 0
+    assert capsys.readouterr().err == said
     answer = fit(capsys, out, "--resume")
     assert answer["resumed_from"] == record["steps"]
     assert (out / "embeddings.parquet").read_bytes() == (uninterrupted / "embeddings.parquet").read_bytes()

@@ -48,7 +48,7 @@ def embed(
     from spgcl.io import require_free, write_embedding_file
     from spgcl.projection import plane_of
     from spgcl.runs import explained_memory
-    from spgcl.storage import load_method, read_run
+    from spgcl.storage import load_method, read_run, unfinished
 
     require_free(out, overwrite=overwrite)
     record = read_run(run)
@@ -65,6 +65,8 @@ def embed(
             f"{graph} has {loaded.graph.num_features} features, but {run} was trained on {width}"
         )
     method = load_method(run).to(where)
+    if remark := unfinished(run, record):
+        note(remark)
     require_embeddable(record.method, method.inductive, loaded.graph.digest == record.graph["digest"])
     with explained_memory(record.method):
         embeddings = method.embed(method.prepare(loaded.graph, where)).cpu().numpy()

@@ -130,9 +130,11 @@ def _scores(folder: Path, loaded: "Loaded", protocol: str, device: str, *, quiet
     from spgcl.evaluation import link_scores
     from spgcl.evaluation.task import task_digest
     from spgcl.methods import find
-    from spgcl.storage import load_held_out, read_results
+    from spgcl.storage import load_held_out, read_results, unfinished
 
     run, embeddings, node_ids = read_results(folder)
+    if remark := unfinished(folder, run):
+        note(remark)
     # Formats without types give whole numbers back for ids that were text.
     if not np.array_equal(node_ids.astype(str), loaded.graph.node_ids.astype(str)):
         raise InputError(f"the nodes of {run.graph['source']} are not those of {folder}; fit it again")
