@@ -171,3 +171,28 @@ def test_coauthor_physics_loads_in_little_memory(benchmark_folder):
     )
     unit = 1 if sys.platform == "darwin" else 1024
     assert int(done.stdout) * unit < 400 * 2**20
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "message"),
+    [
+        (
+            np.arange(60),
+            {"stratified": True},
+            "no class has the 6 labelled nodes that 10/10/80 splits need of",
+        ),
+        (
+            np.arange(60) // 5,
+            {"stratified": True},
+            "one, the largest has 5; label more nodes or join classes",
+        ),
+        (np.zeros(5, int), {}, "5 labelled nodes are too few for 10/10/80 splits; label at least 6"),
+        (np.full(9, -1), {}, "0 labelled nodes are too few for 10/10/80 splits; label at least 6"),
+        (np.arange(60) % 2, {"fractions": (0.5, 0.5, 0.0)}, "split 0 has an empty test part"),
+    ],
+)
+def test_splits_of_too_few_nodes_say_how_many_they_need(labels, options, message):
+    with pytest.raises(InputError) as error:
+        datasets.random_splits(labels, seed=0, **options)
+    assert message in str(error.value) and "\n" not in str(error.value)
+    datasets.random_splits(np.arange(18) // 6, seed=0, stratified=True)

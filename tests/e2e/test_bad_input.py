@@ -179,7 +179,7 @@ def test_graphs_and_labels_that_do_not_fit(files, earlier, capsys):
         ("some", ["some.csv", "no label for node 39 (1 missing)", "label every node"]),
         ("one", ["one.csv", "all nodes have the label 'same'", "two classes"]),
         ("foreign", ["foreign.csv, row 42", "node 40 is not in the graph", "drop the row"]),
-        ("rare", ["40 labelled nodes are too few for 10/10/80 splits", "split 0 has an empty train part"]),
+        ("rare", ["no class has the 6 labelled nodes that 10/10/80 splits need", "label more nodes or join"]),
         ("absent", ["absent.csv"]),
     ):
         line = refusal(capsys, "eval", out, "--labels", files / f"{name}.csv")

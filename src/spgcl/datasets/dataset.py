@@ -89,10 +89,32 @@ def random_splits(
     for split in range(count):
         for group in groups:
             order = generator.permutation(group)
-            first = round(fractions[0] * len(group))
-            second = first + round(fractions[1] * len(group))
+            first, second, _ = np.cumsum(_part_sizes(len(group), fractions))
             for part, chosen in enumerate((order[:first], order[first:second], order[second:])):
                 masks[part, split, chosen] = True
     percent = "/".join(f"{100 * fraction:.0f}" for fraction in fractions)
+    if not masks.any(axis=2).all():
+        _refuse_few(max(map(len, groups), default=0), fractions, f"{percent} splits", stratified=stratified)
     source = f"seeded{' stratified' if stratified else ''} {percent}"
     return Splits(train=masks[0], validation=masks[1], test=masks[2], source=source)
+
+
+def _part_sizes(count: int, fractions: tuple[float, float, float]) -> tuple[int, int, int]:
+    train, validation = (round(fraction * count) for fraction in fractions[:2])
+    return train, validation, count - train - validation
+
+
+def _refuse_few(
+    largest: int, fractions: tuple[float, float, float], splits: str, *, stratified: bool
+) -> None:
+    """Say how many nodes the largest group needs, unless a share is so small that it needs thousands."""
+    sizes = range(largest + 1, 10_000) if min(fractions) > 0 else ()
+    needed = next((count for count in sizes if min(_part_sizes(count, fractions)) > 0), None)
+    if needed is None:
+        return
+    if stratified:
+        raise InputError(
+            f"no class has the {needed} labelled nodes that {splits} need of one, the largest has {largest}; "
+            "label more nodes or join classes"
+        )
+    raise InputError(f"{largest} labelled nodes are too few for {splits}; label at least {needed}")
