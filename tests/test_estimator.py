@@ -277,6 +277,47 @@ def test_a_supervised_method_without_labels_or_with_too_few_is_refused():
         Embedder(method="gcn").fit(data.graph, data.labels[:9])
 
 
+@pytest.mark.parametrize(
+    ("labels", "names"),
+    [
+        (["bot", "human", "human"], ("bot", "human")),
+        ([0, 10**9, 10**9], ("0", "1000000000")),
+        ([5, None, 7], ("5", "7")),
+    ],
+)
+def test_labels_are_numbered_as_those_of_files_are(labels, names):
+    data = load("csbm-homophilic")
+    model = Embedder(method="gcn", hidden=4, steps=1)
+    scores = model.fit_transform(data.graph, labels * 500)
+    assert scores.shape == (1500, 20) and model.classes_ == names
+    expected = [-1 if label is None else names.index(str(label)) for label in labels * 500]
+    assert model.labels_.tolist() == expected
+    splits = random_splits(model.labels_, seed=0, stratified=True)
+    assert len(score_predictions(scores, model.labels_, splits).splits) == 10
+    assert Embedder(method="raw").fit(data.graph, labels * 500).labels_ is None
+
+
+def test_minus_one_beside_one_other_class_is_a_class_and_a_warning_says_so():
+    data = load("csbm-homophilic")
+    sides, model = np.where(np.arange(1500) % 2, -1, 1), Embedder(method="gcn", hidden=4, steps=1)
+    with pytest.warns(UserWarning, match="y: -1 is taken as a class; give None or NaN for a node without"):
+        model.fit(data.graph, sides)
+    assert model.classes_ == ("-1", "1") and model.labels_.tolist() == ((sides + 1) // 2).tolist()
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (np.zeros(1500, int), "y: all nodes have the label 0; give labels of two classes"),
+        (np.full(1500, None), "y: no node has a label; give labels of two classes"),
+        (np.arange(1500), "no class has the 6 labelled nodes .*; label more nodes or join classes"),
+    ],
+)
+def test_labels_that_no_model_can_learn_from_are_refused(labels, message):
+    with pytest.raises(InputError, match=message):
+        Embedder(method="gcn").fit(load("csbm-homophilic").graph, labels)
+
+
 def named(names, directed=False):
     order = [sorted(names).index(name) for name in names]
     return Graph.from_edges(*EDGES, FEATURES[:, order], feature_names=names, directed=directed)

@@ -12,6 +12,7 @@ from spgcl.datasets.dataset import Dataset, random_splits
 from spgcl.errors import InputError, NoFeaturesError, unknown
 from spgcl.graph import Graph
 from spgcl.io import match_features, require_comparable, require_same_direction
+from spgcl.io.labels import number_labels
 from spgcl.methods import Supervision, create, find, parameters, resolved_settings
 from spgcl.seeds import checked_seed
 from spgcl.stepping import arithmetic
@@ -37,6 +38,8 @@ class Embedder:
         method_: The trained method, after `fit`.
         history_: Losses of the training, after `fit`.
         feature_names_in_: Names of the feature columns, where they have any, after `fit`.
+        classes_: Names of the classes in the order of class scores, after `fit` of a supervised method.
+        labels_: Labels that number these classes, -1 for none, or None for a method that looks at none.
 
     >>> import spgcl
     >>> vectors = spgcl.Embedder(steps=2, hidden=8).fit_transform(spgcl.load("csbm-homophilic"))
@@ -83,14 +86,16 @@ class Embedder:
     def fit(self, graph: Any, y: Any = None) -> Self:
         """Train on a Dataset, a Graph, or anything `Graph.of` reads.
 
-        Labels `y`, one class a node, are looked at by supervised methods only. These train one model a split
-        of the Dataset, or of ten seeded 10/10/80 ones, and transform into class scores of all models side by
-        side: for `spgcl.evaluation.score_predictions`, not for a probe, as one model's test nodes are among
-        those that another was trained on.
+        Labels `y`, one class a node, are looked at by supervised methods only. Classes are whole numbers or
+        text, by the rules of label files: None, NaN, "" and "?" are no label, nor is -1 beside two others.
+        Supervised methods train one model a split of the Dataset, or of ten seeded 10/10/80 ones, and
+        transform into class scores of all models side by side: for `spgcl.evaluation.score_predictions` with
+        `labels_`, not for a probe, as one model's test nodes are among those that another was trained on.
         """
         seed, source = checked_seed(self.seed), self._read(graph)
         supervised = find(self.method).supervised and y is not None
-        supervision = _supervision(graph, source.num_nodes, y) if supervised else None
+        labels, names = number_labels(y, source.num_nodes, origin="y") if supervised else (None, ())
+        supervision = None if labels is None else _supervision(graph, labels, names)
         settings = resolved_settings(self.method, self.preset, getattr(graph, "name", ""), self._settings)
         method = create(
             self.method,
@@ -106,6 +111,7 @@ class Embedder:
             history = train(method, prepared, seed=seed)
         # Only now: a training that fails leaves what was learned before.
         self.method_, self.history_ = method, history
+        self.labels_, self.classes_ = labels, names
         self.n_features_in_ = source.num_features
         self.feature_names_in_ = source.feature_names
         self._fitted_on, self._directed = source.digest, source.directed
@@ -158,14 +164,11 @@ def _require_known(method: str, settings: Mapping[str, Any]) -> None:
             raise unknown("parameter", name, [*Embedder._OWN, *known])
 
 
-def _supervision(graph: Any, num_nodes: int, labels: Any) -> Supervision:
-    values = np.asarray(labels)
-    if values.shape != (num_nodes,):
-        raise InputError(
-            f"y has shape {values.shape}, but the graph has {num_nodes} nodes; give a class a node"
-        )
-    splits = graph.splits if isinstance(graph, Dataset) else random_splits(values, seed=0, stratified=True)
-    return Supervision.of(values, splits)
+def _supervision(graph: Any, labels: NDArray[np.int64], names: tuple[str, ...]) -> Supervision:
+    if "-1" in names:
+        warnings.warn("y: -1 is taken as a class; give None or NaN for a node without a label", stacklevel=3)
+    splits = graph.splits if isinstance(graph, Dataset) else random_splits(labels, seed=0, stratified=True)
+    return Supervision.of(labels, splits)
 
 
 def choose_device(name: str) -> torch.device:

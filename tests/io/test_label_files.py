@@ -1,11 +1,13 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+import torch
 from pyarrow import parquet
 
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.io import read_labels
+from spgcl.io.labels import number_labels
 
 
 @pytest.fixture
@@ -118,10 +120,10 @@ def test_rows_of_an_array_are_node_numbers(tmp_path, named):
             "l.csv: no label for node c (1 missing); label every node; one without a label has an empty cell",
         ),
         ("id,y\na,?\nb,\nc,nan\n", "l.csv: no node has a label"),
-        ("id,y\na,?\nb,4\nc,4\n", "l.csv: all nodes have the label 4; evaluation needs two classes"),
+        ("id,y\na,?\nb,4\nc,4\n", "l.csv: all nodes have the label 4; give labels of two classes"),
         ("id,y\na,1\nb,2\nc,1\nd,1\n", "l.csv, row 5: node 'd' is not in the graph; drop the row"),
         ("id,y\na,1\nb,2\nc,1\na,2\n", "l.csv, row 5: node a again, first in row 2; keep one row a node"),
-        ("id,y\na,1\nb,1\nc,1\n", "l.csv: all nodes have the label 1; evaluation needs two classes"),
+        ("id,y\na,1\nb,1\nc,1\n", "l.csv: all nodes have the label 1; give labels of two classes"),
         ("id,y,z\na,1,2\n", "l.csv: one column of labels is needed beside 'id', found 'y', 'z'"),
         ("id\na\nb\n", "l.csv: one column of labels is needed beside 'id', found none"),
         ("", "l.csv: holds no rows"),
@@ -157,3 +159,48 @@ def test_other_files_are_refused(tmp_path, named):
     (tmp_path / "l.json").write_text("{}")
     with pytest.raises(InputError, match=r"cannot read labels from '\.json'; use \.csv, .* or \.npy"):
         read_labels(tmp_path / "l.json", named)
+
+
+class NA:
+    """Reads as pandas' NA does."""
+
+    def __repr__(self):
+        return "<NA>"
+
+
+@pytest.mark.parametrize(
+    ("given", "labels", "names"),
+    [
+        ([1, -1, 1], [1, 0, 1], ("-1", "1")),
+        ([-2, -1, 0], [0, 1, 2], ("-2", "-1", "0")),
+        ([4, -1, 10**9], [0, -1, 1], ("4", "1000000000")),
+        ([7.0, np.nan, 4.0], [1, -1, 0], ("4", "7")),
+        (["x", "?", "b"], [1, -1, 0], ("b", "x")),
+        ([4, None, 7], [0, -1, 1], ("4", "7")),
+        (["x", None, "None"], [1, -1, 0], ("None", "x")),
+        (torch.tensor([True, False, True]), [1, 0, 1], ("False", "True")),
+        ([7, NA(), 4], [1, -1, 0], ("4", "7")),
+        (np.array(["x", "", "b"], dtype=object), [1, -1, 0], ("b", "x")),
+    ],
+)
+def test_labels_in_memory_follow_the_rules_of_files(given, labels, names):
+    found, classes = number_labels(given, 3, origin="y")
+    assert found.dtype == np.int64 and found.tolist() == labels and classes == names
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([1, 2], "y has shape (2,), but the graph has 3 nodes; give a class a node"),
+        ([None, None, None], "y: no node has a label; give labels of two classes"),
+        ([0, 0, 0], "y: all nodes have the label 0; give labels of two classes"),
+        ([-1, -1, -1], "y: all nodes have the label -1; give labels of two classes"),
+        ([1, 0.5, 2], "y, row 1: 0.5 is not a class; give whole numbers, or NaN for none"),
+        ([None, 0.5, 2], "y, row 1: 0.5 is not a class; give whole numbers, or NaN for none"),
+        ([None, {}, 2], "y: labels of type object; use integers or text"),
+    ],
+)
+def test_labels_in_memory_that_are_refused(given, message):
+    with pytest.raises(InputError) as error:
+        number_labels(given, 3, origin="y")
+    assert str(error.value) == message

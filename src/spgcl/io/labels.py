@@ -1,4 +1,4 @@
-"""Labels of a user's nodes, for evaluation only."""
+"""Labels of a user's nodes, for evaluation and supervised methods only."""
 
 from dataclasses import replace
 from os import PathLike
@@ -12,6 +12,7 @@ from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.io.draft import positions_of
 from spgcl.io.features import TABLES, read_npy
+from spgcl.io.objects import as_matrix
 from spgcl.io.opening import require_file, suffix_of
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 # Cells that say that a node has no label, whatever the classes are called.
 NO_LABEL = ("", "nan", "?")
+# What None, NaN and pandas' NA are as text.
+_NO_OBJECT = ("None", "nan", "<NA>")
 
 
 def read_labels(
@@ -50,12 +53,32 @@ def read_labels(
     return number_classes(values, known, origin=str(file))
 
 
+def number_labels(labels: Any, num_nodes: int, *, origin: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Number the classes of an array, a tensor or a list in row order, as `read_labels` does those of a file.
+
+    None says that a node has no label, too.
+    """
+    values = np.asarray(as_matrix(labels))
+    if values.shape != (num_nodes,):
+        raise InputError(
+            f"{origin} has shape {values.shape}, but the graph has {num_nodes} nodes; give a class a node"
+        )
+    given = np.ones(num_nodes, dtype=np.bool_)
+    if values.dtype.kind == "O":
+        given = np.array([isinstance(value, str) or str(value) not in _NO_OBJECT for value in values])
+        found = np.array(values[given].tolist())
+        values = np.zeros(num_nodes, dtype=found.dtype)
+        values[given] = found
+    classes, known = known_classes(values, origin=origin)
+    return number_classes(classes, known & given, origin=origin)
+
+
 def number_classes(
     values: NDArray[Any], known: NDArray[np.bool_], *, origin: str
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Classes numbered in their order, -1 where none is known; see `read_labels` for what -1 means."""
     if not known.any():
-        raise InputError(f"{origin}: no node has a label; evaluation needs two classes")
+        raise InputError(f"{origin}: no node has a label; give labels of two classes")
     classes = np.unique(values[known])
     code: int | str = -1 if classes.dtype.kind == "i" else "-1"
     named = [name for name in classes.tolist() if name != code]
@@ -64,7 +87,7 @@ def number_classes(
         known, classes = known & (values != code), classes[classes != code]
     if len(classes) < 2:
         raise InputError(
-            f"{origin}: all nodes have the label {classes.tolist()[0]!r}; evaluation needs two classes"
+            f"{origin}: all nodes have the label {classes.tolist()[0]!r}; give labels of two classes"
         )
     labels = np.full(len(values), -1, dtype=np.int64)
     labels[known] = np.searchsorted(classes, values[known])
