@@ -36,6 +36,29 @@ def test_tables_are_put_in_the_graphs_order(tmp_path, numbered, name, text, opti
     assert labels.dtype == np.int64 and labels.tolist() == [1, 1, 0] and classes == ("blue", "red")
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "options"),
+    [
+        ("l.csv", "id,bot\nc,human\na,human\nb,bot\n", {}),
+        ("l.csv", "user,bot\nc,human\na,human\nb,bot\n", {}),
+        ("l.csv", "bot,user\nhuman,c\nhuman,a\nbot,b\n", {"id_column": "column 2"}),
+        ("l.txt", "user bot\nc human\na human\nb bot\n", {}),
+        ("l.csv", "c,human\na,human\nb,bot\n", {}),
+        ("l.csv", "human,c\nhuman,a\nbot,b\n", {"id_column": "column 2"}),
+    ],
+)
+def test_a_class_called_as_its_column_leaves_a_header_a_header(tmp_path, named, name, text, options):
+    (tmp_path / name).write_text(text)
+    labels, classes = read_labels(tmp_path / name, named, **options)
+    assert labels.tolist() == [1, 1, 0] and classes == ("bot", "human")
+
+
+def test_id_is_a_header_where_a_node_is_called_so_too(tmp_path):
+    (tmp_path / "l.csv").write_text("id,bot\nid,human\na,human\nb,bot\n")
+    labels, classes = read_labels(tmp_path / "l.csv", with_ids(["a", "b", "id"]))
+    assert labels.tolist() == [1, 0, 1] and classes == ("bot", "human")
+
+
 def test_classes_of_numbers_sort_as_numbers(tmp_path, named):
     (tmp_path / "l.csv").write_text("id,label\na,10\nb,9\nc,-2\n")
     labels, classes = read_labels(tmp_path / "l.csv", named)

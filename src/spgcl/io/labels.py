@@ -141,6 +141,8 @@ def _read_label_table(
         # Nothing says any more that there is a header.
         table, id_column = read_table(path), None
     key = table.find(id_column) if id_column is not None else 0
+    if not table.headed and _names_columns(table, key, graph):
+        table = read_table(path, named_columns=True)
     others = [place for place in range(len(table.columns)) if place != key]
     if len(others) != 1:
         found = ", ".join(repr(table.names[place]) for place in others[:6]) or "none"
@@ -154,6 +156,22 @@ def _read_label_table(
     order = _one_a_node(table, graph, rows)
     values, known = _read_cells(table, others[0])
     return values[order], known[order]
+
+
+def _names_columns(table: "Table", key: int, graph: Graph) -> bool:
+    """Whether a first row that was read as data names columns: text, and its node is none of the graph's.
+
+    The other column decides nothing: a class may be called as its column is.
+    """
+    from spgcl.io.text import NAMES_OF_COLUMNS, is_number
+
+    cells = [(column[0].as_py() or "").strip() for column in table.columns]
+    if any(is_number(cell) for cell in cells):
+        return False
+    name = cells[key]
+    if name.lower() in NAMES_OF_COLUMNS and table.columns[key].to_pylist().count(name) > 1:
+        return True
+    return bool(positions_of(np.array([name], dtype=object), graph.node_ids)[0] < 0)
 
 
 def _read_cells(table: "Table", column: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
