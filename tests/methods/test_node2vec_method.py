@@ -77,10 +77,16 @@ def test_every_hyper_parameter_has_an_effect(name):
     assert outcome(**{**TINY, name: other}) != outcome(**TINY)
 
 
-@pytest.mark.parametrize("changes", [{"p": 0.0}, {"q": 0.0}])
-def test_biases_of_zero_are_refused(changes):
-    with pytest.raises(InputError, match="both must be above 0"):
+@pytest.mark.parametrize("changes", [{"p": 0.0}, {"q": 0.0}, {"q": 1e-39}, {"p": 1e-7}, {"q": 2e6}])
+def test_biases_that_float32_cannot_compare_are_refused(changes):
+    with pytest.raises(InputError, match=r"both must be at least 1e-06 and at most 1e\+06"):
         create("node2vec", 3, num_nodes=4, seed=0, settings=changes)
+
+
+@pytest.mark.parametrize("changes", [{"p": 1e-6, "q": 1e-6}, {"p": 1e6, "q": 1e-6}, {"p": 1e-6, "q": 1e6}])
+def test_the_most_uneven_biases_can_be_walked_by(changes):
+    vectors = Embedder("node2vec", **{**TINY, **changes}).fit_transform(make_graph())
+    assert np.isfinite(vectors).all()
 
 
 def test_edge_weights_lead_the_walks():

@@ -11,6 +11,9 @@ from spgcl.methods.method import Method, Prepared
 from spgcl.methods.skipgram import SkipGram
 from spgcl.walks import WalkGraph, random_walks
 
+# Of p and q and their inverses: walks compare biases in float32.
+LARGEST_BIAS = 1e6
+
 
 class Node2Vec(Method):
     """Nodes that biased random walks meet near each other get similar vectors; features are not looked at.
@@ -49,8 +52,9 @@ class Node2Vec(Method):
     ) -> None:
         super().__init__()
         del num_features
-        if not (p > 0 and q > 0):
-            raise InputError(f"p is {p} and q is {q}; both must be above 0")
+        least, most = 1 / LARGEST_BIAS, LARGEST_BIAS
+        if not (least <= p <= most and least <= q <= most):
+            raise InputError(f"p is {p} and q is {q}; both must be at least {least:g} and at most {most:g}")
         self.p, self.q = p, q
         self.skip_gram = SkipGram(
             hidden=hidden,
