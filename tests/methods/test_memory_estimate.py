@@ -79,6 +79,20 @@ def test_methods_without_weights_say_what_they_need_before_they_start(name, need
         method.prepare(graph, torch.device("cpu"))
 
 
+@pytest.mark.parametrize("diffusion", ["ppr", "heat"])
+def test_a_diffusion_beyond_the_machine_is_refused_before_it_starts(diffusion, monkeypatch):
+    monkeypatch.setattr(estimates, "_memory_bytes", lambda: 10**9)
+    graph = Graph.from_edges([0, 1], [1, 199_999], np.ones((200_000, 2), np.float32))
+    settings = {"keep": 100_000, "hidden": 8, "diffusion": diffusion}
+    method = create("mvgrl", 2, num_nodes=200_000, seed=0, settings=settings)
+    started = time.perf_counter()
+    with pytest.raises(
+        InputError, match=r"the diffusion take 160,000,000,000 bytes, .* has 1,000,000,000; lower keep$"
+    ):
+        method.prepare(graph, torch.device("cpu"))
+    assert time.perf_counter() - started < 5
+
+
 def test_a_node_has_weights_of_its_own(monkeypatch):
     monkeypatch.setattr(estimates, "_memory_bytes", lambda: 2**31)
     with pytest.raises(InputError, match=r"4,000,000,000 bytes.* has 2,147,483,648; lower hidden"):

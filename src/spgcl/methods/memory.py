@@ -58,18 +58,21 @@ def require_room(
         require_bytes(method, "the embeddings alone", 4 * num_nodes * width)
 
 
-def require_bytes(method: type[Method], what: str, needed: int | None) -> None:
+def require_bytes(
+    method: type[Method], what: str, needed: int | None, *, causes: tuple[str, ...] = WIDTHS
+) -> None:
     """Refuse what is larger than this machine's memory.
 
     Args:
         method: Whose settings to lower.
         what: The thing, in words.
         needed: Its bytes; None for more than can be counted.
+        causes: Settings that its size follows.
     """
     available = _memory_bytes()
     if needed is None or needed > available:
         amount = "more bytes than can be counted" if needed is None else f"{needed:,} bytes"
-        ways = _lower([name for name in WIDTHS if name in parameters(method)])
+        ways = _lower([name for name in causes if name in parameters(method)])
         raise InputError(f"out of memory: {what} take {amount}, and this machine has {available:,}; {ways}")
 
 

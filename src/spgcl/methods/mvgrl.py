@@ -12,6 +12,7 @@ from spgcl.diffusion import EXACT_UP_TO, heat, personalised_pagerank, sharpened
 from spgcl.encoders import Activation, BatchNorm, Encoder
 from spgcl.graph import Graph
 from spgcl.methods.dgi import Bilinear, noise_contrastive, summarise
+from spgcl.methods.memory import require_bytes
 from spgcl.methods.method import Method, Prepared
 from spgcl.tensors import DENSE_FROM, GraphTensors, SparseMatrix
 
@@ -90,10 +91,13 @@ class MVGRL(Method):
         self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> TwoViews:
-        """Normalise the adjacency and, if asked, the features; compute the diffusion."""
+        """Normalise the adjacency and, if asked, the features; compute the diffusion, if it has room."""
         del supervision
-        tensors = GraphTensors.of(graph, device, normalise_features=self.normalise_features)
         keep = self.keep or (KEPT_ABOVE if graph.num_nodes > EXACT_UP_TO else 0)
+        # An entry is a float32 and an int32.
+        needed = 8 * graph.num_nodes * min(keep or graph.num_nodes, graph.num_nodes)
+        require_bytes(type(self), "the entries kept of the diffusion", needed, causes=("keep",))
+        tensors = GraphTensors.of(graph, device, normalise_features=self.normalise_features)
         if self.diffusion == "ppr":
             matrix = personalised_pagerank(graph, restart=self.restart, keep=keep, device=device)
         else:
