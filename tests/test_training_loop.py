@@ -278,9 +278,9 @@ def looks_and_tellings(device, progress, monkeypatch):
     looks, told = [], []
     look = training._require_finite
 
-    def counted(recorded, done, learning_rate):
+    def counted(recorded, done, method):
         looks.append(done)
-        look(recorded, done, learning_rate)
+        look(recorded, done, method)
 
     monkeypatch.setattr(training, "_require_finite", counted)
     method = Slow([0.0] * 60)
@@ -311,3 +311,23 @@ def test_draws_are_decided_by_the_seed_and_apart_from_the_weights():
 
     assert numbers(draws(3, CPU)) == numbers(draws(3, CPU)) != numbers(draws(4, CPU))
     assert numbers(draws(3, CPU)) != numbers(torch.Generator().manual_seed(3))
+
+
+@pytest.mark.parametrize(
+    ("name", "ways"),
+    [
+        ("dgi", "lower learning_rate (now 0.001) or check the scale of the features"),
+        ("node2vec", "lower learning_rate (now 0.005)"),
+        ("raw", "check the scale of the features"),
+        ("spectral", "check the weights of the edges"),
+        (
+            "fastrp",
+            "lower first_weight or second_weight or third_weight or fourth_weight or degree_penalty",
+        ),
+    ],
+)
+def test_advice_on_numbers_that_are_not_finite_names_what_the_method_has(name, ways):
+    vectors = np.array([[0.0, np.inf]], dtype=np.float32)
+    with pytest.raises(InputError) as caught:
+        training.require_finite(vectors, create(name, 3, num_nodes=4, seed=0))
+    assert str(caught.value) == f"the embeddings are not finite; {ways}"

@@ -134,7 +134,7 @@ class Embedder:
             )
         prepared = self.method_.prepare(source, choose_device(self.device))
         vectors: NDArray[np.float32] = self.method_.embed(prepared).cpu().numpy()
-        require_finite(vectors)
+        require_finite(vectors, self.method_)
         if said := sameness(vectors):
             warnings.warn(said, stacklevel=2)
         return vectors

@@ -233,7 +233,7 @@ def fit_run(
         trained = time.perf_counter()
         embeddings = method.embed(prepared).cpu().numpy()
         embedded = time.perf_counter()
-    require_finite(embeddings)
+    require_finite(embeddings, method)
     if remark and (said := sameness(embeddings)):
         remark(said)
     begin()

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from spgcl.errors import InputError
 from spgcl.methods.method import Method, Prepared
+from spgcl.methods.parameters import parameters
 from spgcl.optimiser import Adam
 from spgcl.stepping import Step
 
@@ -113,7 +114,7 @@ def train(
         # Looking at losses waits for an accelerator, so it is done a few times a second.
         look = now - looked > LOOK_EVERY or done == method.steps
         if device.type == "cpu" or due or look:
-            _require_finite(recorded, done, method.learning_rate)
+            _require_finite(recorded, done, method)
         if look:
             if progress:
                 progress(done, float(recorded[done - 1]))
@@ -138,15 +139,12 @@ def draws(seed: int, device: torch.device) -> torch.Generator:
     return torch.Generator(device).manual_seed(int(words[0]))
 
 
-def _require_finite(recorded: Tensor, done: int, learning_rate: float) -> None:
+def _require_finite(recorded: Tensor, done: int, method: Method) -> None:
     # On the host, which has to wait anyway: an accelerator would first have to load kernels for it.
     bad = (~recorded[:done].cpu().isfinite()).nonzero()
     if len(bad):
         step = int(bad[0])
-        raise InputError(
-            f"the loss became {float(recorded[step])} at step {step + 1}; "
-            f"lower learning_rate (now {learning_rate:g}) or check the scale of the features"
-        )
+        raise InputError(f"the loss became {float(recorded[step])} at step {step + 1}; {_ways(method)}")
 
 
 def sameness(embeddings: NDArray[np.float32]) -> str | None:
@@ -191,9 +189,19 @@ def _restore(
     return History(list(start.losses), list(start.observations), resumed_from=start.step)
 
 
-def require_finite(embeddings: NDArray[np.float32]) -> None:
+def require_finite(embeddings: NDArray[np.float32], method: Method) -> None:
     """Refuse embeddings that nothing can be done with."""
     if not np.isfinite(embeddings).all():
-        raise InputError(
-            "the embeddings are not finite; lower learning_rate or check the scale of the features"
-        )
+        raise InputError(f"the embeddings are not finite; {_ways(method)}")
+
+
+def _ways(method: Method) -> str:
+    """What may make numbers smaller, of what the method has."""
+    if method.steps:
+        causes = [f"learning_rate (now {method.learning_rate:g})"]
+    else:
+        causes = [name for name, found in parameters(type(method)).items() if found.type is float]
+    ways = [f"lower {' or '.join(causes)}"] if causes else []
+    if method.reads_features:
+        ways.append("check the scale of the features")
+    return " or ".join(ways) or "check the weights of the edges"

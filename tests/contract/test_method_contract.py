@@ -3,7 +3,7 @@
 import gc
 import warnings
 import weakref
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache
 
 import numpy as np
@@ -213,6 +213,17 @@ CHANGES = [
 def test_every_hyper_parameter_has_an_effect(name, parameter, other):
     context = CONTEXT.get((name, parameter), {})
     assert outcome(name, **{**context, parameter: other}) != outcome(name, **context)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_says_whether_it_reads_features(name):
+    graph = small_graph()
+    results = []
+    for features in (graph.features, graph.features[:, ::-1].copy()):
+        method, prepared = made(name, replace(graph, features=features), small_labels(), settings=tiny(name))
+        train(method, prepared, seed=0)
+        results.append(method.embed(prepared).numpy().tobytes())
+    assert (results[0] != results[1]) == METHODS[name].reads_features
 
 
 def test_methods_never_see_labels():

@@ -114,6 +114,11 @@ def test_every_hyper_parameter_has_an_effect(name):
     assert embedded(graph, **{name: other}).tobytes() != embedded(graph).tobytes()
 
 
+def test_a_penalty_beyond_numbers_is_named():
+    with pytest.raises(InputError, match=r"the embeddings are not finite; lower .* or degree_penalty$"):
+        Embedder("fastrp", hidden=4, degree_penalty=100.0).fit_transform(make_graph())
+
+
 def test_another_graph_is_refused():
     model = Embedder("fastrp", hidden=4).fit(make_graph())
     with pytest.raises(InputError, match="fastrp is transductive"):
