@@ -5,6 +5,7 @@ import pytest
 import torch
 from scipy import sparse
 
+from spgcl.errors import InputError
 from spgcl.estimator import Embedder
 from spgcl.evaluation import probe
 from spgcl.graph import Graph
@@ -84,6 +85,15 @@ def test_the_graph_and_what_was_prepared_of_it_are_left_as_they_were(hops):
     clones = [tensor.clone() for tensor in tensors]
     method.embed(prepared)
     assert all(map(np.array_equal, arrays, copies)) and all(map(torch.equal, tensors, clones))
+
+
+def test_joined_hops_without_room_are_named():
+    graph = Graph.from_edges([0], [1], np.ones((3000, 800), np.float32))
+    method = create("smoothed", 800, seed=0, settings={"joined": True, "hops": 1000})
+    with pytest.raises(
+        InputError, match=r"need 9,609,600,000 bytes, .*; lower hops or leave joined out, or choose a method"
+    ):
+        method.prepare(graph, CPU)
 
 
 def accuracy(dataset, name, **settings):

@@ -32,7 +32,8 @@ class Smoothed(Method):
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
         """Normalise the adjacency, if the result has room."""
         del supervision
-        require_room(graph.num_nodes, graph.num_features * self._blocks)
+        causes = "lower hops or leave joined out, or " if self._blocks > 1 else ""
+        require_room(graph.num_nodes, graph.num_features * self._blocks, causes)
         return Prepared(GraphTensors.of(graph, device))
 
     @torch.no_grad()
@@ -55,11 +56,11 @@ class Smoothed(Method):
         return self.hops + 1 if self.joined else 1
 
 
-def require_room(num_nodes: int, width: int) -> None:
-    """Refuse dense embeddings above 8 GiB, with the bytes they would need."""
+def require_room(num_nodes: int, width: int, causes: str = "") -> None:
+    """Refuse dense embeddings above 8 GiB, with the bytes they would need and what to do about `causes`."""
     needed = num_nodes * width * 4
     if needed > MOST_BYTES:
         raise InputError(
             f"embeddings of {num_nodes:,} nodes, {width:,} wide, need {needed:,} bytes, above the "
-            f"{MOST_BYTES:,} allowed; choose a method with a width of its own, or narrower features"
+            f"{MOST_BYTES:,} allowed; {causes}choose a method with a width of its own, or narrower features"
         )
