@@ -181,6 +181,18 @@ def test_a_graph_the_preset_does_not_know_is_refused(graph):
     assert message.endswith("leave --preset out to use the defaults") and "common," not in message
 
 
+def test_a_method_without_the_preset_says_so_and_offers_those_it_has():
+    with pytest.raises(InputError) as caught:
+        resolved_settings("graphcl", "published", "cora", {})
+    assert str(caught.value) == (
+        "graphcl has no preset 'published'; choose 'validated', or leave --preset out to use the defaults"
+    )
+    with pytest.raises(
+        InputError, match=r"^raw has no preset 'paper'; leave --preset out to use the defaults$"
+    ):
+        resolved_settings("raw", "paper", "cora", {})
+
+
 def test_an_unknown_preset_offers_the_nearest():
     with pytest.raises(InputError, match="unknown preset 'publishd'; did you mean 'published'"):
         resolved_settings("spgcl", "publishd", "cora", {})

@@ -23,10 +23,13 @@ def preset(name: str, method: str, dataset: str) -> dict[str, Any]:
     if name not in PRESETS:
         raise unknown("preset", name, PRESETS)
     graphs, known = _table(name).get(method, {}), known_graphs(name, method)
+    if not known:
+        others = " or ".join(repr(other) for other in PRESETS if known_graphs(other, method))
+        ways = f"choose {others}, or " if others else ""
+        raise InputError(f"{method} has no preset {name!r}; {ways}leave --preset out to use the defaults")
     if dataset not in known:
         raise InputError(
-            f"preset {name!r} of {method} has no setting for {dataset!r}, "
-            f"only for {', '.join(known) or 'no graph'}; "
+            f"preset {name!r} of {method} has no setting for {dataset!r}, only for {', '.join(known)}; "
             "leave --preset out to use the defaults"
         )
     return {**graphs.get("common", {}), **graphs[dataset]}
