@@ -277,6 +277,15 @@ def test_more_positives_than_a_pool_holds_are_refused_at_the_step():
         method.loss(prepared, 0, seeded())
 
 
+@pytest.mark.parametrize("pool", ["set", "lists"])
+def test_a_pool_of_the_whole_graph_is_not_to_be_raised(pool):
+    ring = Graph.from_edges(np.arange(5), (np.arange(5) + 1) % 5, np.eye(5))
+    settings = {"pool": pool, "seeds": 2, "hops": 2, "positives": 12, "pool_size": 0}
+    method, prepared = prepared_in_double(ring, **settings)
+    with pytest.raises(InputError, match=r"positives is 12, but this pool has \d+ nodes; lower positives$"):
+        method.loss(prepared, 0, seeded())
+
+
 def test_copies_of_a_node_do_not_make_up_for_missing_others():
     """Two joined nodes, each reached from both: the pool has four entries, but a node only two others."""
     pair = Graph.from_edges(np.array([0]), np.array([1]), np.eye(2))
@@ -288,7 +297,9 @@ def test_copies_of_a_node_do_not_make_up_for_missing_others():
             # Keys are anchor * 2 + positive: each has chosen the other.
             assert prepared.memory["pairs"].tolist() == [1, 2]
         else:
-            with pytest.raises(InputError, match="positives is 3, but a node has only 2 others in this pool"):
+            with pytest.raises(
+                InputError, match=r"3, but a node has only 2 others in this pool; lower positives$"
+            ):
                 method.loss(prepared, 0, seeded())
 
 

@@ -255,7 +255,7 @@ class SPGCL(Method):
         if len(nodes) < self.positives + (not self.own_positive):
             raise InputError(
                 f"positives is {self.positives}, but this pool has {len(nodes)} nodes; "
-                "lower positives, or raise seeds or hops"
+                f"{_ways_to_more(nodes, graph)}"
             )
         return Pool(nodes)
 
@@ -304,7 +304,7 @@ class SPGCL(Method):
             if others < self.positives:
                 raise InputError(
                     f"positives is {self.positives}, but a node has only {others} others in this pool; "
-                    "lower positives, or raise seeds or hops"
+                    f"{_ways_to_more(pool.nodes, prepared.graph)}"
                 )
         counted = pool.counted
         if counted is not None:
@@ -314,6 +314,12 @@ class SPGCL(Method):
             nodes = pool.nodes[chosen]
             _remember(prepared, anchors[:, None] * prepared.graph.num_nodes + nodes, nodes)
         return chosen
+
+
+def _ways_to_more(nodes: Tensor, graph: GraphTensors) -> str:
+    """What to do about a small pool: one of the whole graph cannot be raised."""
+    whole = len(torch.unique(nodes)) == graph.num_nodes
+    return "lower positives" if whole else "lower positives, or raise seeds or hops"
 
 
 def _remember(prepared: Prepared, pairs: Tensor, nodes: Tensor) -> None:
