@@ -315,7 +315,7 @@ def test_one_named_end_takes_the_first_other_column(write):
             "e.json: cannot tell a graph file from the ending '.json'; use one of .csv, .tsv",
         ),
         ("cora", "0 1", {}, "a benchmark is loaded by name: spgcl.load("),
-        ("e.csv", "0,1\n", {"feature_attributes": ["x"]}, "feature_attributes=['x'] does not apply to"),
+        ("e.csv", "0,1\n", {"feature_attributes": ["x"]}, "e.csv; leave it out (--attributes)"),
     ],
 )
 def test_broken_files_are_explained_in_one_line(write, name, text, options, message):

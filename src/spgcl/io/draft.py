@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 
 # Given as the name of a weight column, it says that edges have no weights, whatever the source holds.
 NO_WEIGHTS = "none"
+# What arguments of `read_graph` are called on the command line.
+_OPTIONS = {
+    "source_column": "--source",
+    "target_column": "--target",
+    "weight_column": "--weight",
+    "feature_attributes": "--attributes",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,4 +127,6 @@ def refuse_columns(kind: str, **columns: Any) -> None:
     """Raise if an option names columns of a source that has none."""
     for option, value in columns.items():
         if value is not None:
-            raise InputError(f"{option}={value!r} does not apply to {kind}; leave it out")
+            raise InputError(
+                f"{option}={value!r} does not apply to {kind}; leave it out ({_OPTIONS[option]})"
+            )
