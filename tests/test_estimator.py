@@ -169,6 +169,11 @@ def test_a_bad_value_is_refused_when_fitting(parameters, message):
 def test_an_unknown_method_is_refused():
     with pytest.raises(InputError, match="unknown method 'spgc'; did you mean 'spgcl'"):
         Embedder("spgc")
+    for name in (None, 3, ["spgcl"]):
+        with pytest.raises(InputError, match=r"unknown method .*; .*choose from: spgcl, mlp"):
+            Embedder(method=name)
+    with pytest.raises(InputError, match="unknown device None; choose from: auto, cpu"):
+        Embedder(**{**TINY, "device": None}).fit(SOURCES["graph"]())
 
 
 def grown():

@@ -12,13 +12,13 @@ class NoFeaturesError(InputError):
     """A graph without features, which not every method needs."""
 
 
-def unknown(kind: str, name: str, choices: Iterable[str]) -> InputError:
+def unknown(kind: str, name: object, choices: Iterable[str]) -> InputError:
     """An error for a name that is not among `choices`, offering the nearest ones.
 
     >>> unknown("method", "spgc", ["spgcl", "dgi"])
     InputError("unknown method 'spgc'; did you mean 'spgcl'? choose from: spgcl, dgi")
     """
     names = list(choices)
-    near = difflib.get_close_matches(name, names, n=2, cutoff=0.6)
+    near = difflib.get_close_matches(str(name), names, n=2, cutoff=0.6)
     hint = f"did you mean {' or '.join(repr(match) for match in near)}? " if near else ""
     return InputError(f"unknown {kind} {name!r}; {hint}choose from: {', '.join(names)}")

@@ -74,7 +74,7 @@ __all__ = [
 
 def find(name: str) -> type[Method]:
     """The method of that name."""
-    if name not in METHODS:
+    if not isinstance(name, str) or name not in METHODS:
         raise unknown("method", name, METHODS)
     return METHODS[name]
 
