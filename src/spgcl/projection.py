@@ -112,7 +112,10 @@ def umap_plane(
             precomputed_knn=(indices, distances.astype(np.float32), None),
             force_approximation_algorithm=True,
         )
+        threads = torch.get_num_threads()
         points = layout.fit_transform(vectors)
+        # Numba may share torch's OpenMP library, and leaves its own number of threads behind.
+        torch.set_num_threads(threads)
     if not np.isfinite(points).all():
         return principal_plane(vectors)
     return Coordinates(np.ascontiguousarray(points, dtype=np.float32), "umap")
