@@ -83,7 +83,7 @@ class GraphCL(Method):
         views = [view_of(graph, kind, self.share, generator) for kind in self.views]
         shared = (views[0][1] & views[1][1]).nonzero().reshape(-1)
         if not len(shared):
-            # Two views of a tiny graph, or at a high rate, may share no node; then the dropped ones are compared, too.
+            # Two views of a tiny graph, or at a high rate, may share no node; then all are compared.
             shared = torch.arange(graph.num_nodes, device=graph.device)
         first, second = (self.head(self.encoder(view, None, generator)[shared]) for view, _ in views)
         return node_contrast(first, second, temperature=self.temperature)
