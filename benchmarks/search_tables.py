@@ -74,12 +74,14 @@ def best_draw(records: Iterable[Record], method: str, name: str) -> int | None:
 def plainly_named(scores: Iterable[Record], records: Sequence[Record]) -> list[Record]:
     """Scores, those of a setting that the search found to be the published one under that name."""
 
+    decided = cache(lambda method: _decided(records, method))
+
     @cache
     def is_published(method: str, name: str, preset: str | None) -> bool:
         if spaces.own_preset(method, name) != "published":
             return False
         if preset == "validated":
-            return winner(validations(records, method).get(name, {})) == 0
+            return name in decided(method) and decided(method)[name][1] == 0
         return preset == spaces.DRAWN and best_draw(records, method, name) == 0
 
     return [
@@ -137,7 +139,7 @@ def searched_text(records: Sequence[Record], method: str, scores: Sequence[Recor
     if not done:
         return "No graph was searched."
     parts = [f"Searched, {trials} settings a graph: {', '.join(done)}."]
-    if changed := [name for name in done if (method, name) in spaces.BASELINE_CHANGES]:
+    if changed := [name for name in done if name in spaces.changed_graphs(method)]:
         more = spaces.ROUNDS["changes"].trials
         parts.append(f"And {more} changes to one of them: {', '.join(changed)}.")
     if left:
@@ -247,9 +249,9 @@ def space_text(records: Sequence[Record], table: Table) -> str:
     draws = spaces.ROUNDS["draws"]
     further = "; ".join(
         f"{KINDS[name]} ({spaces.ROUNDS[name].trials} trials): {', '.join(graphs)}"
-        for name, graphs in spaces.BEFORE.items()
+        for name, graphs in {"changes": spaces.changed_graphs("spgcl"), **spaces.BEFORE}.items()
     )
-    baselines = ", ".join(f"{method} on {name}" for method, name in spaces.BASELINE_CHANGES)
+    baselines = ", ".join(f"{method} on {name}" for method, name in spaces.CHANGES if method != "spgcl")
     budget = (
         f"Every method and graph has the same budget: {draws.trials} settings, the published one and "
         f"{draws.trials - 1} draws, of which the {draws.finalists} best are trained with {draws.more_seeds} "

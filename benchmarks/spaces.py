@@ -233,15 +233,6 @@ _POOLS: list[Settings] = [
     {"pool": "set", "weight_decay": 1e-3},
     {"pool": "set", "steps": 300},
 ]
-CHANGES: dict[str, list[Settings]] = {
-    "cora": [
-        *_POOLS[:3],
-        {"pool": "set", "pool_size": 1024},
-        {"pool": "set", "pool_size": 1024, "own_positive": False},
-        {"pool": "set", "pool_size": 512, "dropout": 0.5},
-    ],
-    "citeseer": _POOLS,
-}
 NEARBY: Space = {
     **SPGCL,
     "hidden": [512, 1024, 1536, 2048],
@@ -285,7 +276,6 @@ LARGE: Space = {
 }
 # The trial that a round's changes are made to: the best before it.
 BEFORE: dict[str, dict[str, int]] = {
-    "changes": {"cora": 0, "citeseer": 0},
     "nearby": {"cora": 201, "citeseer": 200, "amazon-computers": 10},
     "farther": {"cora": 308, "citeseer": 325},
     "encoders": {"cora": 308, "citeseer": 325},
@@ -303,8 +293,18 @@ FIRST_LENGTH = 60
 FIRST_CHANGE = 200
 
 
-# For a baseline short of the paper on a graph: one of its trials, and changes to it. SP-GCL has its own.
-BASELINE_CHANGES: dict[tuple[str, str], tuple[int, list[Settings]]] = {
+# For a method short of the paper on a graph: one of its trials, and changes to it.
+CHANGES: dict[tuple[str, str], tuple[int, list[Settings]]] = {
+    ("spgcl", "cora"): (
+        0,
+        [
+            *_POOLS[:3],
+            {"pool": "set", "pool_size": 1024},
+            {"pool": "set", "pool_size": 1024, "own_positive": False},
+            {"pool": "set", "pool_size": 512, "dropout": 0.5},
+        ],
+    ),
+    ("spgcl", "citeseer"): (0, _POOLS),
     ("vgae", "citeseer"): (
         DEFAULTS,
         [
@@ -383,7 +383,7 @@ def own_preset(method: str, graph: str) -> str | None:
 def drawn(method: str, graph: str, trial: int) -> Settings:
     """A draw from the method's space; trial 0 is the published setting, or else the defaults."""
     if trial >= FIRST_CHANGE:
-        changed, changes = BASELINE_CHANGES[method, graph]
+        changed, changes = CHANGES[method, graph]
         return {**drawn(method, graph, changed), **changes[trial - FIRST_CHANGE]}
     if trial >= FIRST_LENGTH:
         return {**drawn(method, graph, 0), "steps": LENGTHS[trial - FIRST_LENGTH]}
@@ -422,13 +422,7 @@ ROUNDS: dict[str, Round] = {
     "candidates": Round(100, len(CANDIDATES), 0, 0, lambda _, trial: CANDIDATES[trial - 100]),
     "common": Round(120, 48, 0, 0, lambda _, trial: _draw(COMMON, trial)),
     "closer": Round(170, 30, 0, 0, lambda _, trial: _changed(_draw(SPGCL, _BEST_DRAW), CLOSER, 3, trial)),
-    "changes": Round(
-        FIRST_CHANGE,
-        6,
-        3,
-        2,
-        lambda graph, trial: {**_before("changes", graph), **CHANGES[graph][trial - FIRST_CHANGE]},
-    ),
+    "changes": Round(FIRST_CHANGE, 6, 3, 2, lambda graph, trial: drawn("spgcl", graph, trial)),
     "nearby": Round(300, 40, 5, 2, lambda graph, trial: _changed(_before("nearby", graph), NEARBY, 2, trial)),
     "farther": Round(
         400, 40, 5, 2, lambda graph, trial: _changed(_before("farther", graph), FARTHER, 4, trial)
@@ -442,17 +436,22 @@ ROUNDS: dict[str, Round] = {
 }
 
 
-# Rounds that `drawn` has settings of for every method; the others are SP-GCL's, but for BASELINE_CHANGES.
+# Rounds that `drawn` has settings of for every method; the others, but for `changes`, are SP-GCL's.
 FOR_ALL_METHODS = ("draws", "defaults", "lengths")
 # Graphs whose winner SP-GCL owes to a budget that no other method had.
 LARGER_BUDGET = frozenset(graph for graphs in BEFORE.values() for graph in graphs)
 
 
+def changed_graphs(method: str) -> list[str]:
+    """Graphs on which changes to one of a method's trials were tried."""
+    return [graph for each, graph in CHANGES if each == method]
+
+
 def has_round(method: str, graph: str, round_name: str) -> bool:
     """Whether there are settings for a method and graph in a round."""
-    if round_name in FOR_ALL_METHODS or method == "spgcl":
-        return True
-    return round_name == "changes" and (method, graph) in BASELINE_CHANGES
+    if round_name == "changes":
+        return graph in changed_graphs(method)
+    return round_name in FOR_ALL_METHODS or (method == "spgcl" and graph in BEFORE.get(round_name, [graph]))
 
 
 def round_of(trial: int) -> str:

@@ -56,10 +56,9 @@ def difference_table() -> str:
     return table(["data set", "figure", "why", "paper"], rows, text_columns=3)
 
 
-def results_page(scores: Sequence[Record], searched: Sequence[Record]) -> str:
-    """docs/results.md."""
+def results_page(scores: Sequence[Record], named: Sequence[Record], searched: Sequence[Record]) -> str:
+    """docs/results.md; `named` are the scores by `search_tables.plainly_named`."""
     more = ", ".join(sorted(spaces.LARGER_BUDGET))
-    named = search_tables.plainly_named(scores, searched)
     return f"""# Results
 
 Written by `python benchmarks/tables.py` from [results/](../results/README.md); not edited by hand.
@@ -160,7 +159,8 @@ def replaced(text: str, name: str, content: str, path: Path) -> str:
 def documents(root: Path, results: Path) -> dict[Path, str]:
     """Every document with generated parts, as it should be."""
     scores, searched = read_lines(results / "scores.jsonl"), read_lines(results / "search.jsonl")
-    best = score_tables.best_of(search_tables.plainly_named(scores, searched), "paper")
+    named = search_tables.plainly_named(scores, searched)
+    best = score_tables.best_of(named, "paper")
     measured = {name: read_lines(results / f"{name}.jsonl") for name in speed_tables.SECTIONS}
     blocks = {
         "README.md": {
@@ -183,7 +183,7 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
         },
     }
     made = {
-        root / "docs" / "results.md": results_page(scores, searched),
+        root / "docs" / "results.md": results_page(scores, named, searched),
         root / PRESETS: search_tables.presets_text(searched),
     }
     for name, contents in blocks.items():

@@ -86,7 +86,7 @@ def test_a_baseline_that_is_short_of_the_paper_has_changes_to_one_of_its_trials(
     assert search.settings_of(("vgae", "citeseer", 200)) == {**defaults, "steps": 100}
     rounds = script("spaces")
     number = rounds.ROUNDS["changes"].trials
-    for (method, graph), (_, changes) in rounds.BASELINE_CHANGES.items():
+    for (method, graph), (_, changes) in rounds.CHANGES.items():
         settings = [search.settings_of((method, graph, trial)) for trial in range(200, 200 + number)]
         assert len(changes) == number and len({json.dumps(each) for each in settings}) == number
         for each in settings:

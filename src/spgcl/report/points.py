@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from spgcl.comparable import comparable_rows
 from spgcl.evaluation.clustering import k_means
+from spgcl.evaluation.unit_rows import unit_rows
 from spgcl.io import Coordinates
 from spgcl.report.charts import Item, shorten
 from spgcl.report.columns import Column
@@ -88,13 +89,12 @@ def _links(material: Material) -> Item:
 
 def _clusters(material: Material) -> Column:
     """Seeded k-means of the embeddings with rows of norm 1, as many clusters as classes, or eight."""
-    vectors = comparable_rows(torch.from_numpy(material.vectors[material.shown])).numpy()
-    rows = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    rows = unit_rows(comparable_rows(torch.from_numpy(material.vectors[material.shown])))
     labels = material.labels
     count = _DEFAULT_CLUSTERS if labels is None else len(np.unique(labels[labels >= 0]))
     count = min(count, len(rows))
     codes = np.full(material.graph.num_nodes, -1)
-    codes[material.shown] = k_means(torch.from_numpy(rows), count, starts=1, seed=0)
+    codes[material.shown] = k_means(rows, count, starts=1, seed=0)
     return Column("cluster", codes, tuple(f"cluster {number}" for number in range(1, count + 1)))
 
 
