@@ -13,12 +13,14 @@ import gc
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import spgcl
 from spgcl.bench.memory import forget_peak, peak_mib
+from spgcl.datasets import random_splits
 from spgcl.estimator import choose_device
 from spgcl.evaluation import Scores, probe, score_predictions, tuned_probe
 from spgcl.methods import find, resolved_settings
@@ -32,14 +34,24 @@ from spaces import DRAWN, own_preset
 
 RESULTS = Path(__file__).parents[1] / "results" / "scores.jsonl"
 SEARCH = RESULTS.with_name("search.jsonl")
+TENTHS = RESULTS.with_name("tenths.jsonl")
 
 
 def score(
-    name: str, method_name: str, preset: str | None, seed: int, device_name: str, given: dict[str, str]
+    name: str,
+    method_name: str,
+    preset: str | None,
+    seed: int,
+    device_name: str,
+    given: dict[str, str],
+    *,
+    tenths: bool = False,
 ) -> dict[str, Any]:
     """Train once and score."""
     device = choose_device(device_name)
     dataset = spgcl.load(name)
+    if tenths:
+        dataset = replace(dataset, splits=random_splits(dataset.labels, seed=0))
     settings = settings_of(method_name, preset, name, given)
     gc.collect()
     taken = forget_peak(device)
@@ -62,6 +74,7 @@ def score(
         "preset": preset,
         "given": given,
         "seed": seed,
+        **({"splits": dataset.splits.source} if tenths else {}),
         "metric": dataset.metric,
         "scores": scores,
         "seconds": {"fit": round(trained - started, 2), "eval": round(time.perf_counter() - trained, 2)},
@@ -112,12 +125,19 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, help="how many trainings of each")
     parser.add_argument("--first-seed", type=int, default=0, help="to go on from trainings made before")
     parser.add_argument("--set", action="append", default=[])
+    parser.add_argument(
+        "--tenths",
+        action="store_true",
+        help="ten random splits with a tenth of the nodes labelled instead of the graph's own"
+        f"; such lines go to results/{TENTHS.name}",
+    )
     parser.add_argument("--device", default="auto")
     parser.add_argument(
         "--workers", type=int, default=1, help="trainings at once; above 1, times mean little"
     )
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--results", type=Path)
     arguments = parser.parse_args()
+    results = arguments.results or (TENTHS if arguments.tenths else RESULTS)
     given = dict(pair.split("=", 1) for pair in arguments.set)
     jobs = [
         (name, method, preset_of(preset, method, name), seed, arguments.device, given)
@@ -126,10 +146,10 @@ def main() -> None:
         for seed in range(arguments.first_seed, arguments.first_seed + arguments.seeds)
     ]
     # Where the lines go says nothing about them.
-    words = [word for word in sys.argv[1:] if word not in ("--results", str(arguments.results))]
+    words = [word for word in sys.argv[1:] if word not in ("--results", str(results))]
     command = " ".join(["python", "benchmarks/scores.py", *words])
     with ProcessPoolExecutor(arguments.workers, mp_context=get_context("spawn")) as pool:
-        running = {pool.submit(score, *job): job for job in jobs}
+        running = {pool.submit(score, *job, tenths=arguments.tenths): job for job in jobs}
         failed = 0
         for future in as_completed(running):
             try:
@@ -140,7 +160,7 @@ def main() -> None:
                     *running[future][:4], "failed:", str(error).splitlines()[0], file=sys.stderr, flush=True
                 )
                 continue
-            append(arguments.results, record)
+            append(results, record)
             print(shown(record), flush=True)
     sys.exit(bool(failed))
 

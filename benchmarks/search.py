@@ -52,6 +52,7 @@ from spaces import (
     has_round,
     own_preset,
     spgcl_settings,
+    trials_of,
 )
 
 RESULTS = Path(__file__).parents[1] / "results" / "search.jsonl"
@@ -106,7 +107,8 @@ def main() -> None:
         "--round",
         default="draws",
         choices=list(ROUNDS),
-        help=f"all but {', '.join(FOR_ALL_METHODS)}: SP-GCL only, changes: some others too",
+        help=f"all but {', '.join(FOR_ALL_METHODS)}: SP-GCL only"
+        "; changes, nearby and farther: some others too",
     )
     parser.add_argument("--trials", type=int, nargs="+", help="only these of the round")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no training after this")
@@ -120,11 +122,17 @@ def main() -> None:
     ]:
         parser.error(f"the round {arguments.round} has no settings for {', '.join(without)}")
     chosen = ROUNDS[arguments.round]
-    trials = arguments.trials or range(chosen.first, chosen.first + chosen.trials)
     scores: Scores = defaultdict(dict)
     for record in read_lines(arguments.results):
         keep(scores, record)
-    groups = [[(method, name, trial) for trial in trials] for method, name in pairs]
+    groups = [
+        [
+            (method, name, trial)
+            for trial in range(chosen.first, chosen.first + trials_of(method, name, arguments.round))
+            if trial in (arguments.trials or [trial])
+        ]
+        for method, name in pairs
+    ]
     for record in scored_before(read_lines(SCORED), {trial for group in groups for trial in group}, scores):
         append(arguments.results, record)
         keep(scores, record)

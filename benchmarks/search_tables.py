@@ -139,9 +139,8 @@ def searched_text(records: Sequence[Record], method: str, scores: Sequence[Recor
     if not done:
         return "No graph was searched."
     parts = [f"Searched, {trials} settings a graph: {', '.join(done)}."]
-    if changed := [name for name in done if name in spaces.changed_graphs(method)]:
-        more = spaces.ROUNDS["changes"].trials
-        parts.append(f"And {more} changes to one of them: {', '.join(changed)}.")
+    if more := [f"{number} on {name}" for name, number in _further(decided).items()]:
+        parts.append(f"And changes to the best of them: {', '.join(more)}.")
     if left:
         parts.append(f"Not searched: {', '.join(left)}.")
     scored = {(record["method"], record["preset"], record["dataset"]) for record in scores}
@@ -149,6 +148,26 @@ def searched_text(records: Sequence[Record], method: str, scores: Sequence[Recor
     if unscored := [name for name in found if (method, "validated", name) not in scored]:
         parts.append(f"Found, but not scored on test nodes: {', '.join(unscored)}.")
     return " ".join(parts)
+
+
+def _further(decided: dict[str, tuple[dict[int, list[float]], int]]) -> dict[str, int]:
+    """How many settings a method had on a graph beyond those that every method has, where it had any."""
+    numbers = {
+        name: sum(spaces.round_of(trial) not in spaces.FOR_ALL_METHODS for trial in trials)
+        for name, (trials, _) in decided.items()
+    }
+    return {name: number for name, number in numbers.items() if number}
+
+
+def further_text(records: Sequence[Record]) -> str:
+    """Which baselines had more settings than the others, and how many."""
+    parts = [
+        f"{method} {number} settings on {name}"
+        for method in spaces.SPACES
+        if method != "spgcl"
+        for name, number in _further(_decided(records, method)).items()
+    ]
+    return f"Baselines short of the paper had further rounds: {', '.join(parts)}." if parts else ""
 
 
 def budget_text(records: Sequence[Record]) -> str:
@@ -247,19 +266,19 @@ def space_text(records: Sequence[Record], table: Table) -> str:
     """The values that the search draws from, its budget, and for whom it was run."""
     searched = sorted({record["method"] for record in records})
     draws = spaces.ROUNDS["draws"]
+    rounds = {"changes": spaces.changed_graphs("spgcl"), **spaces.BEFORE}
     further = "; ".join(
-        f"{KINDS[name]} ({spaces.ROUNDS[name].trials} trials): {', '.join(graphs)}"
-        for name, graphs in {"changes": spaces.changed_graphs("spgcl"), **spaces.BEFORE}.items()
+        f"{KINDS[name]} ({spaces.trials_of('spgcl', next(iter(graphs)), name)} trials): {', '.join(graphs)}"
+        for name, graphs in rounds.items()
     )
-    baselines = ", ".join(f"{method} on {name}" for method, name in spaces.CHANGES if method != "spgcl")
     budget = (
         f"Every method and graph has the same budget: {draws.trials} settings, the published one and "
         f"{draws.trials - 1} draws, of which the {draws.finalists} best are trained with {draws.more_seeds} "
         f"more seeds. Searched: {', '.join(searched) or 'none'}. {_with_defaults(records)}"
         "For SP-GCL some graphs, those short "
         "of the paper's figure on their test nodes, got "
-        f"further trials and so a larger budget: {further}. Baselines short of it have a round of the "
-        f"first kind, too: {baselines}. Within a round the validation scores alone decide. Four baselines "
+        f"further trials and so a larger budget: {further}. {further_text(records)} "
+        "Within a round the validation scores alone decide. Four baselines "
         "short of the paper's figures, AFGRL, BGRL, GRACE and GCA, had their "
         "spaces widened after their first searches, by shorter trainings, wider encoders and batch norm, and "
         "were searched anew; what was drawn before is in results/search-earlier.jsonl. "

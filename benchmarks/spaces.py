@@ -336,6 +336,8 @@ CHANGES: dict[tuple[str, str], tuple[int, list[Settings]]] = {
             {"hidden": 512, "steps": 100},
             {"normalise_features": False, "steps": 50},
             {"drop_edges_first": 0.4, "drop_edges_second": 0.4},
+            {"widening": 2},
+            {"widening": 2, "drop_edges_first": 0.4, "drop_edges_second": 0.4},
         ],
     ),
     ("gca", "citeseer"): (
@@ -347,9 +349,38 @@ CHANGES: dict[tuple[str, str], tuple[int, list[Settings]]] = {
             {"mask_features_second": 0.5},
             {"steps": 50},
             {"temperature": 0.9},
+            {"widening": 2},
+            {"widening": 2, "mask_features_second": 0.5},
+        ],
+    ),
+    ("deepwalk", "pubmed"): (
+        24,
+        [
+            {"window": 20},
+            {"window": 20, "steps": 2000},
+            {"steps": 2000},
+            {"learning_rate": 0.025},
+            {"hidden": 128},
+            {"hidden": 128, "window": 20},
         ],
     ),
 }
+MOST_CHANGES = max(len(changes) for _, changes in CHANGES.values())
+FIRST_NEARBY = 300
+FIRST_FARTHER = 400
+# For those still short after it, by round: the best trial so far, of whose settings every trial draws some
+# anew.
+BEFORE_OF: dict[str, dict[tuple[str, str], int]] = {
+    "nearby": {
+        ("vgae", "citeseer"): 205,
+        ("bgrl", "citeseer"): 200,
+        ("grace", "citeseer"): 206,
+        ("gca", "citeseer"): 203,
+    },
+    "farther": {("bgrl", "citeseer"): 304, ("grace", "citeseer"): 325},
+}
+# What is drawn then and not before.
+ALSO: dict[str, Space] = {"grace": {"widening": [1, 2]}, "gca": {"widening": [1, 2]}}
 
 
 @dataclass(frozen=True)
@@ -382,6 +413,10 @@ def own_preset(method: str, graph: str) -> str | None:
 
 def drawn(method: str, graph: str, trial: int) -> Settings:
     """A draw from the method's space; trial 0 is the published setting, or else the defaults."""
+    if trial >= FIRST_NEARBY:
+        name, number = ("farther", 4) if trial >= FIRST_FARTHER else ("nearby", 2)
+        best = drawn(method, graph, BEFORE_OF[name][method, graph])
+        return _changed(best, {**SPACES[method], **ALSO.get(method, {})}, number, trial)
     if trial >= FIRST_CHANGE:
         changed, changes = CHANGES[method, graph]
         return {**drawn(method, graph, changed), **changes[trial - FIRST_CHANGE]}
@@ -422,10 +457,12 @@ ROUNDS: dict[str, Round] = {
     "candidates": Round(100, len(CANDIDATES), 0, 0, lambda _, trial: CANDIDATES[trial - 100]),
     "common": Round(120, 48, 0, 0, lambda _, trial: _draw(COMMON, trial)),
     "closer": Round(170, 30, 0, 0, lambda _, trial: _changed(_draw(SPGCL, _BEST_DRAW), CLOSER, 3, trial)),
-    "changes": Round(FIRST_CHANGE, 6, 3, 2, lambda graph, trial: drawn("spgcl", graph, trial)),
-    "nearby": Round(300, 40, 5, 2, lambda graph, trial: _changed(_before("nearby", graph), NEARBY, 2, trial)),
+    "changes": Round(FIRST_CHANGE, MOST_CHANGES, 3, 2, lambda graph, trial: drawn("spgcl", graph, trial)),
+    "nearby": Round(
+        FIRST_NEARBY, 40, 5, 2, lambda graph, trial: _changed(_before("nearby", graph), NEARBY, 2, trial)
+    ),
     "farther": Round(
-        400, 40, 5, 2, lambda graph, trial: _changed(_before("farther", graph), FARTHER, 4, trial)
+        FIRST_FARTHER, 40, 5, 2, lambda graph, trial: _changed(_before("farther", graph), FARTHER, 4, trial)
     ),
     "encoders": Round(
         500, 3, 3, 2, lambda graph, trial: {**_before("encoders", graph), "encoder": ENCODERS[trial - 500]}
@@ -436,7 +473,8 @@ ROUNDS: dict[str, Round] = {
 }
 
 
-# Rounds that `drawn` has settings of for every method; the others, but for `changes`, are SP-GCL's.
+# Rounds that `drawn` has settings of for every method; the others are SP-GCL's, but for what
+# CHANGES and BEFORE_OF name.
 FOR_ALL_METHODS = ("draws", "defaults", "lengths")
 # Graphs whose winner SP-GCL owes to a budget that no other method had.
 LARGER_BUDGET = frozenset(graph for graphs in BEFORE.values() for graph in graphs)
@@ -447,10 +485,17 @@ def changed_graphs(method: str) -> list[str]:
     return [graph for each, graph in CHANGES if each == method]
 
 
+def trials_of(method: str, graph: str, round_name: str) -> int:
+    """How many trials of a round a method and graph have."""
+    return len(CHANGES[method, graph][1]) if round_name == "changes" else ROUNDS[round_name].trials
+
+
 def has_round(method: str, graph: str, round_name: str) -> bool:
     """Whether there are settings for a method and graph in a round."""
     if round_name == "changes":
         return graph in changed_graphs(method)
+    if (method, graph) in BEFORE_OF.get(round_name, {}):
+        return True
     return round_name in FOR_ALL_METHODS or (method == "spgcl" and graph in BEFORE.get(round_name, [graph]))
 
 

@@ -47,11 +47,12 @@ class Encoder(nn.Module):
         num_features: Width of the input.
         kind: Which convolution.
         layers: How many, 1 to 3.
-        hidden: Width of every layer and of the embedding.
+        hidden: Width of the embedding and, unless widened, of every layer.
         activation: After every layer.
         dropout: Share of activations dropped in training.
         batch_norm: Without, without learnable scale and shift, or with them.
         fan_out: Entries of a row that a layer reads in training, drawn at random; 0 reads all.
+        widening: How many times as wide as the embedding the layers before the last are.
     """
 
     def __init__(
@@ -65,12 +66,13 @@ class Encoder(nn.Module):
         dropout: float,
         batch_norm: BatchNorm,
         fan_out: int = 0,
+        widening: int = 1,
     ) -> None:
         super().__init__()
         if not 1 <= layers <= MAX_LAYERS:
             raise InputError(f"layers is {layers}; encoders have 1 to {MAX_LAYERS}")
-        widths = [num_features, *[hidden] * layers]
-        self.kind, self.width = kind, hidden
+        widths = [num_features, *[widening * hidden] * (layers - 1), hidden]
+        self.kind = kind
         self.dropout = dropout
         self.fan_out = fan_out
         layers_of_kind = [layer_of(kind, *pair) for pair in pairwise(widths)]
@@ -81,8 +83,8 @@ class Encoder(nn.Module):
                 layer.last_bias.requires_grad_(False)
         self.convolutions = nn.ModuleList(layers_of_kind)
         self.norms = nn.ModuleList(
-            nn.BatchNorm1d(hidden, affine=batch_norm == "affine")
-            for _ in range(layers)
+            nn.BatchNorm1d(width, affine=batch_norm == "affine")
+            for width in widths[1:]
             if batch_norm != "none"
         )
         self.activation = activation_module(activation)
@@ -146,7 +148,9 @@ class Encoder(nn.Module):
                 norm: nn.BatchNorm1d = self.norms[place]  # type: ignore[assignment]
                 values = normalised_product(hidden, layer.weight, layer.bias, norm, rows)
                 return activate(values, self.activation, self.dropout, generator)
-            width = layer.weight.shape[1] if place else self._slice_width(hidden)
+            width = layer.weight.shape[1]
+            if not place:
+                width = self._slice_width(hidden, width)
             parts: list[Tensor] = []
             weights: tuple[Tensor, Tensor] = layer.weight, layer.bias
             if settled and len(self.norms):
@@ -169,14 +173,15 @@ class Encoder(nn.Module):
         """Whether there are so many rows that batch norm of a few is quicker by the covariance of all."""
         if not (self.training and len(self.norms) and isinstance(hidden, Tensor)):
             return False
-        return hidden.device.type == "cpu" and len(hidden) >= MANY_ROWS * (self.width + len(rows))
+        return hidden.device.type == "cpu" and len(hidden) >= MANY_ROWS * (hidden.shape[1] + len(rows))
 
-    def _slice_width(self, features: Tensor | SparseMatrix) -> int:
-        """Columns of the first layer that are computed together."""
+    @staticmethod
+    def _slice_width(features: Tensor | SparseMatrix, width: int) -> int:
+        """Columns of the first layer, `width` in all, that are computed together."""
         if isinstance(features, Tensor):
-            return DENSE_COLUMNS if features.device.type == "cpu" else self.width
+            return DENSE_COLUMNS if features.device.type == "cpu" else width
         if features.values.device.type != "cpu":
-            return self.width
+            return width
         return max(1, CACHED_FLOATS // features.num_columns // LEAST_COLUMNS) * LEAST_COLUMNS
 
     def _activated(

@@ -85,12 +85,23 @@ def test_a_baseline_that_is_short_of_the_paper_has_changes_to_one_of_its_trials(
     defaults = search.settings_of(("vgae", "citeseer", search.DEFAULTS))
     assert search.settings_of(("vgae", "citeseer", 200)) == {**defaults, "steps": 100}
     rounds = script("spaces")
-    number = rounds.ROUNDS["changes"].trials
     for (method, graph), (_, changes) in rounds.CHANGES.items():
-        settings = [search.settings_of((method, graph, trial)) for trial in range(200, 200 + number)]
-        assert len(changes) == number and len({json.dumps(each) for each in settings}) == number
+        trials = range(200, 200 + rounds.trials_of(method, graph, "changes"))
+        settings = [search.settings_of((method, graph, trial)) for trial in trials]
+        assert len({json.dumps(each) for each in settings}) == len(changes) == len(trials)
         for each in settings:
             resolved_settings(method, None, graph, each)  # all are hyper-parameters, with possible values
+
+
+def test_a_baseline_still_short_has_some_settings_of_its_best_trial_drawn_anew(search, script):
+    rounds = script("spaces")
+    for name, first, number in (("nearby", 300, 2), ("farther", 400, 4)):
+        for (method, graph), before in rounds.BEFORE_OF[name].items():
+            best = search.settings_of((method, graph, before))
+            for trial in range(first, first + rounds.trials_of(method, graph, name)):
+                settings = search.settings_of((method, graph, trial))
+                assert sum(settings[key] != best.get(key) for key in settings) == number
+                resolved_settings(method, None, graph, settings)
 
 
 def test_a_round_without_settings_for_a_method_is_refused(tmp_path):

@@ -44,7 +44,8 @@ class GCA(Method):
         num_features: Width of the graph's features.
         centrality: What makes a node important (phi_c).
         cut_off: Largest probability to be taken away (p_tau).
-        hidden: Width of the encoder and of the embedding.
+        hidden: Width of the embedding.
+        widening: How many times as wide the encoder's first layer is.
         projection: Width inside the projection head (g).
         activation: Activation of the encoder.
         batch_norm: After every layer: none, without learnable scale and shift, or with them.
@@ -69,6 +70,7 @@ class GCA(Method):
         centrality: Centrality = "degree",
         cut_off: float = 0.7,
         hidden: int = 256,
+        widening: int = 1,
         projection: int = 32,
         activation: Activation = "prelu",
         batch_norm: BatchNorm = "plain",
@@ -91,6 +93,7 @@ class GCA(Method):
             activation=activation,
             dropout=0.0,
             batch_norm=batch_norm,
+            widening=widening,
         )
         self.head = projection_head(hidden, projection, nn.ELU())
         self.centrality, self.cut_off = CENTRALITIES[centrality], cut_off

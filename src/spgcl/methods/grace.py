@@ -18,7 +18,8 @@ class GRACE(Method):
 
     Args:
         num_features: Width of the graph's features.
-        hidden: Width of the encoder and of the embedding.
+        hidden: Width of the embedding.
+        widening: How many times as wide the encoder's first layer is.
         projection: Width inside the projection head (g).
         activation: Activation of the encoder.
         batch_norm: After every layer: none, without learnable scale and shift, or with them.
@@ -41,6 +42,7 @@ class GRACE(Method):
         num_features: int,
         *,
         hidden: int = 256,
+        widening: int = 1,
         projection: int = 256,
         activation: Activation = "relu",
         batch_norm: BatchNorm = "plain",
@@ -63,6 +65,7 @@ class GRACE(Method):
             activation=activation,
             dropout=0.0,
             batch_norm=batch_norm,
+            widening=widening,
         )
         self.head = projection_head(hidden, projection, nn.ELU())
         self.normalise_features = normalise_features

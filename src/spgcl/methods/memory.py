@@ -47,7 +47,7 @@ def require_room(
         task: Models and classes, for supervised methods.
         values: Checked hyper-parameters.
     """
-    widest = max((values.get(name) or 0 for name in WIDTHS), default=0)
+    widest = max((values.get(name) or 0 for name in WIDTHS), default=0) * values.get("widening", 1)
     # Shapes without storage are exact but cost a second at first use: only where much may be asked for.
     if 4 * widest * max(widest, num_features, num_nodes) < _SMALL_BYTES:
         return

@@ -14,7 +14,7 @@ from spgcl.methods.method import Method
 # Names that mean the same in every method have the same range everywhere; the rest is checked by the method.
 POSITIVE = {
     *("hidden", "layers", "embedding_width", "predictor_width", "projection", "projection_width"),
-    *("seeds", "positives", "negatives", "neighbours", "clusters", "clusterings"),
+    *("widening", "seeds", "positives", "negatives", "neighbours", "clusters", "clusterings"),
     *("steps", "learning_rate", "temperature"),
 }
 SHARE = {
