@@ -330,12 +330,12 @@ CHANGES: dict[tuple[str, str], tuple[int, list[Settings]]] = {
     ("grace", "citeseer"): (
         0,
         [
-            {"hidden": 512},
-            {"mask_features_first": 0.5, "mask_features_second": 0.5},
-            {"hidden": 512, "mask_features_first": 0.5, "mask_features_second": 0.5},
-            {"hidden": 512, "steps": 100},
-            {"normalise_features": False, "steps": 50},
-            {"drop_edges_first": 0.4, "drop_edges_second": 0.4},
+            {"widening": 1, "hidden": 512},
+            {"widening": 1, "mask_features_first": 0.5, "mask_features_second": 0.5},
+            {"widening": 1, "hidden": 512, "mask_features_first": 0.5, "mask_features_second": 0.5},
+            {"widening": 1, "hidden": 512, "steps": 100},
+            {"widening": 1, "normalise_features": False, "steps": 50},
+            {"widening": 1, "drop_edges_first": 0.4, "drop_edges_second": 0.4},
             {"widening": 2},
             {"widening": 2, "drop_edges_first": 0.4, "drop_edges_second": 0.4},
         ],
