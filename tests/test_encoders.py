@@ -86,15 +86,17 @@ def geometric_gcn(encoder, graph, tensors):
     return hidden
 
 
-@pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.parametrize(("layers", "widening"), [(1, 1), (2, 1), (3, 1), (1, 2), (2, 3), (3, 2)])
 @pytest.mark.parametrize("sparse_features", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("directed", [False, True])
-def test_gcn_is_that_of_pytorch_geometric(directed, weighted, sparse_features, layers):
+def test_gcn_is_that_of_pytorch_geometric(directed, weighted, sparse_features, layers, widening):
     graph = make_graph(directed=directed, weighted=weighted, sparse_features=sparse_features)
     tensors = in_double(graph)
     assert isinstance(tensors.features, SparseMatrix) == sparse_features
-    encoder = make_encoder(layers=layers)
+    encoder = make_encoder(layers=layers, widening=widening)
+    widths = [layer.weight.shape[1] for layer in encoder.convolutions]
+    assert widths == [8 * widening] * (layers - 1) + [8]
     expected = geometric_gcn(encoder, graph, tensors)
     # The adjacency is kept in float32, so the two agree to its precision.
     torch.testing.assert_close(encoder(tensors, None, None), expected, rtol=1e-5, atol=1e-6)
@@ -175,17 +177,18 @@ def naive_layers(encoder, tensors, rows):
 )
 @pytest.mark.parametrize("batch_norm", ["none", "plain", "affine"])
 @pytest.mark.parametrize("sparse_features", [False, True])
-@pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.parametrize(("layers", "widening"), [(1, 1), (2, 1), (3, 1), (2, 2)])
 @pytest.mark.parametrize("kind", ["gcn", "mlp"])
 def test_slices_of_columns_give_the_numbers_and_gradients_of_whole_layers(
-    kind, layers, sparse_features, batch_norm, rows, by_covariance, monkeypatch
+    kind, layers, widening, sparse_features, batch_norm, rows, by_covariance, monkeypatch
 ):
     monkeypatch.setattr(encoders, "MANY_ROWS", 0 if by_covariance else NUM_NODES + 1)
     monkeypatch.setattr(encoders, "CACHED_FLOATS", 1)
     monkeypatch.setattr(encoders, "DENSE_COLUMNS", 32)
     tensors = in_double(make_graph(sparse_features=sparse_features))
-    # Three slices, the last one narrower.
-    encoder = make_encoder(kind, layers=layers, batch_norm=batch_norm, hidden=80).train()
+    # Three slices, the last one narrower; or as many of a wider layer.
+    settings = {"layers": layers, "widening": widening, "hidden": 80 // widening}
+    encoder = make_encoder(kind, batch_norm=batch_norm, **settings).train()
     chosen = None if rows is None else torch.tensor(rows)
     outcome = encoder(tensors, chosen, None, every_row=rows is not None)
     expected = naive_layers(encoder, tensors, rows)

@@ -45,12 +45,18 @@ def test_the_estimate_is_the_size_of_the_weights(name):
     assert estimates._weight_bytes(method, 12, 7, task, values) == expected
 
 
-@pytest.mark.parametrize(("name", "setting"), [("dgi", "hidden"), ("bgrl", "embedding_width")])
-def test_embeddings_beyond_the_machine_are_refused(name, setting):
-    with pytest.raises(
-        InputError, match=r"the embeddings alone take 4,096,000,000,000 bytes.*; lower hidden"
-    ):
-        create(name, 4, num_nodes=10**9, seed=0, settings={setting: 1024})
+@pytest.mark.parametrize(
+    ("name", "settings"), [("dgi", {"hidden": 1024}), ("bgrl", {"embedding_width": 1024}), ("dgi", {})]
+)
+def test_embeddings_beyond_the_machine_are_refused(name, settings):
+    width = (
+        settings.get("hidden")
+        or settings.get("embedding_width")
+        or parameters(METHODS[name])["hidden"].default
+    )
+    needed = f"{4 * 10**9 * width:,}"
+    with pytest.raises(InputError, match=rf"the embeddings alone take {needed} bytes.*; lower hidden"):
+        create(name, 4, num_nodes=10**9, seed=0, settings=settings)
 
 
 def test_weights_beyond_the_machine_are_refused_at_once():
@@ -68,6 +74,8 @@ def test_weights_beyond_the_machine_are_refused_at_once():
         InputError, match=r"more bytes than can be counted.*; lower hidden or predictor_width"
     ):
         create("afgrl", 64, seed=0, settings={"hidden": 2**60})
+    with pytest.raises(InputError, match=r"the weights alone take .*; lower hidden, projection or widening$"):
+        create("grace", 64, seed=0, settings={"widening": 2**32})
 
 
 @pytest.mark.parametrize(("name", "needed"), [("spectral", "24,000,000"), ("fastrp", "12,000,000")])

@@ -47,14 +47,17 @@ def require_room(
         task: Models and classes, for supervised methods.
         values: Checked hyper-parameters.
     """
-    widest = max((values.get(name) or 0 for name in WIDTHS), default=0) * values.get("widening", 1)
+    settings = {name: known.default for name, known in parameters(method).items()} | dict(values)
+    widening = settings.get("widening", 1)
+    widest = widening * max((settings.get(name) or 0 for name in WIDTHS), default=0)
     # Shapes without storage are exact but cost a second at first use: only where much may be asked for.
     if 4 * widest * max(widest, num_features, num_nodes) < _SMALL_BYTES:
         return
     needed = _weight_bytes(method, num_features, num_nodes, task, values)
-    require_bytes(method, "the weights alone", needed)
+    causes = (*WIDTHS, "widening") if widening > 1 else WIDTHS
+    require_bytes(method, "the weights alone", needed, causes=causes)
     if not method.supervised:
-        width = values.get("embedding_width") or values.get("hidden") or 0
+        width = settings.get("embedding_width") or settings.get("hidden") or 0
         require_bytes(method, "the embeddings alone", 4 * num_nodes * width)
 
 
