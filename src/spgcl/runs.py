@@ -5,7 +5,7 @@ import resource
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -205,7 +205,7 @@ def fit_run(
             begin()
             save_checkpoint(folder, checkpoint)
 
-    with explained_memory(run.method):
+    with explained_memory(run.method, run.settings):
         started = time.perf_counter()
         method = create(
             run.method,
@@ -287,9 +287,9 @@ _OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "Storage size ca
 
 
 @contextmanager
-def explained_memory(method: str) -> Iterator[None]:
+def explained_memory(method: str, settings: Mapping[str, Any]) -> Iterator[None]:
     """Turn running out of memory into one line that says which setting of the method to lower."""
-    way_out = memory_advice(find(method))
+    way_out = memory_advice(find(method), settings)
     try:
         yield
     except (MemoryError, torch.OutOfMemoryError):

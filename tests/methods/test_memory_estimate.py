@@ -16,7 +16,7 @@ from spgcl.runs import explained_memory
 
 @pytest.mark.parametrize("name", METHODS)
 def test_advice_names_settings_that_the_method_has(name):
-    advice = estimates.memory_advice(METHODS[name])
+    advice = estimates.memory_advice(METHODS[name], {})
     words = advice.replace(",", " ").replace("=", " ").split()
     settings = {*estimates.WIDTHS, *estimates.SIZES, "batch_norm_rows"}
     named = settings.intersection(words)
@@ -28,11 +28,24 @@ def test_the_advice_is_given_when_memory_runs_out():
     for error in (MemoryError(), torch.OutOfMemoryError("CUDA"), RuntimeError("can't allocate memory: 7")):
         with (
             pytest.raises(InputError, match=r"^out of memory; lower hidden or projection$"),
-            explained_memory("grace"),
+            explained_memory("grace", {"hidden": 256}),
         ):
             raise error
-    with pytest.raises(RuntimeError, match="another"), explained_memory("grace"):
+    with pytest.raises(RuntimeError, match="another"), explained_memory("grace", {}):
         raise RuntimeError("another")
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "advice"),
+    [
+        ("gae", {"hidden": 512, "negative_ratio": 500}, "lower negative_ratio"),
+        ("afgrl", {"clusterings": 900, "clusters": 2000}, "lower clusters or clusterings"),
+        ("deepwalk", {"window": 100}, "lower window"),
+        ("grace", {"hidden": 128, "steps": 10**6}, "lower hidden or projection"),
+    ],
+)
+def test_settings_above_their_defaults_are_lowered_first(name, settings, advice):
+    assert estimates.memory_advice(METHODS[name], settings) == advice
 
 
 @pytest.mark.parametrize("name", METHODS)

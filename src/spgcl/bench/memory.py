@@ -49,7 +49,7 @@ def fit_and_embed(
     where = torch.device(device)
     dataset = load_graph(graph)
     before = forget_peak(where)
-    with explained_memory("spgcl" if subject == "reference" else subject):
+    with explained_memory("spgcl" if subject == "reference" else subject, settings):
         if subject == "reference":
             _fit_and_embed_reference(dataset, settings, where)
         else:

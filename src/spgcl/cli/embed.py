@@ -68,7 +68,7 @@ def embed(
     if remark := unfinished(run, record):
         note(remark)
     require_embeddable(record.method, method.inductive, loaded.graph.digest == record.graph["digest"])
-    with explained_memory(record.method):
+    with explained_memory(record.method, record.settings):
         embeddings = method.embed(method.prepare(loaded.graph, where)).cpu().numpy()
     plane = plane_of(run, embeddings) if out.suffix == ".parquet" else None
     write_embedding_file(out, embeddings, loaded.graph.node_ids, coordinates=plane)
