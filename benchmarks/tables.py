@@ -108,7 +108,8 @@ which stopped a little early.
 ### Where SP-GCL stands
 
 Its place among the methods that need no labels, those without training included, with the row of equal budget
-from the tables above; and the best of the others, with how many points SP-GCL is ahead of it.
+from the tables above; and the best of the others, with how many points SP-GCL is ahead of it. Where baselines
+had further rounds, the budget is equal for all but them.
 
 {score_tables.places_table(named)}
 
