@@ -16,7 +16,7 @@ from spgcl.io.labels import number_labels
 from spgcl.methods import Supervision, create, find, parameters, resolved_settings
 from spgcl.seeds import checked_seed
 from spgcl.stepping import arithmetic
-from spgcl.training import require_finite, sameness, train
+from spgcl.training import require_finite, sameness, slow_steps, train
 
 
 class Embedder:
@@ -107,6 +107,8 @@ class Embedder:
         )
         device = choose_device(self.device)
         prepared = method.prepare(source, device, supervision)
+        if said := slow_steps(method, prepared):
+            warnings.warn(said, stacklevel=2)
         with arithmetic(device, self.precision, deterministic=self.deterministic):
             history = train(method, prepared, seed=seed)
         # Only now: a training that fails leaves what was learned before.

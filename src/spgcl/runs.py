@@ -32,7 +32,7 @@ from spgcl.storage import (
     save_method,
     write_run,
 )
-from spgcl.training import Checkpoint, Observer, require_finite, sameness, train
+from spgcl.training import Checkpoint, Observer, require_finite, sameness, slow_steps, train
 
 # What is made with labels, and is of no use once there are others.
 SCORED_FILES = ("eval.json", "report.html")
@@ -216,6 +216,8 @@ def fit_run(
             settings=run.settings,
         ).to(device)
         prepared = method.prepare(graph, device, supervision)
+        if remark and (said := slow_steps(method, prepared)):
+            remark(said)
         ready = time.perf_counter()
         with arithmetic(device, run.precision, deterministic=run.deterministic):
             history = train(

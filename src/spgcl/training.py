@@ -20,6 +20,9 @@ Observer = Callable[[Method, Prepared], dict[str, float]]
 
 # Seconds between two looks at the losses.
 LOOK_EVERY = 0.2
+# A step that takes longer is announced; one with fewer products over pairs of nodes does so on no machine.
+LONG_STEP = 10.0
+FEW_PRODUCTS = 1e11
 
 
 @dataclass
@@ -155,6 +158,42 @@ def sameness(embeddings: NDArray[np.float32]) -> str | None:
         return None
     what = "the same embedding" if first.any() else "an embedding of zeros"
     return f"all nodes have {what}: features and edges do not tell them apart, or training went astray"
+
+
+def slow_steps(method: Method, prepared: Prepared) -> str | None:
+    """What to say before training where a step goes over so many pairs of nodes that it takes long."""
+    num_nodes, device = prepared.graph.num_nodes, prepared.graph.device
+    products = method.pair_products * num_nodes**2
+    if products < FEW_PRODUCTS or not method.steps:
+        return None
+    seconds = products / _product_rate(device)
+    if seconds < LONG_STEP:
+        return None
+    fewer = f"set {method.fewer_pairs}, or " if method.fewer_pairs else ""
+    return (
+        f"a step goes over all pairs of {num_nodes:,} nodes, which takes some {_spoken(seconds)} here, and "
+        f"{method.steps} steps {_spoken(method.steps * seconds)}; {fewer}take spgcl, dgi or bgrl, "
+        "which go over none"
+    )
+
+
+def _product_rate(device: torch.device) -> float:
+    """Products of two numbers a second, in a product of matrices."""
+    side = 4096 if device.type == "cuda" else 1024
+    matrix = torch.ones(side, side, device=device)
+    best = math.inf
+    for _ in range(3):
+        started = time.perf_counter()
+        float((matrix @ matrix)[0, 0])
+        best = min(best, time.perf_counter() - started)
+    return float(side**3) / best
+
+
+def _spoken(seconds: float) -> str:
+    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} seconds"
 
 
 def _checkpoint(

@@ -9,7 +9,7 @@ from scipy import sparse
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from spgcl.all_pairs import summed_softplus
+from spgcl.all_pairs import PASSES, summed_softplus
 from spgcl.convolutions import Convolution
 from spgcl.encoders import Activation, BatchNorm, Encoder
 from spgcl.graph import Graph
@@ -56,6 +56,7 @@ class GMI(Method):
     """
 
     static = True
+    fewer_pairs = "rebuilt_rows=1000"
 
     def __init__(
         self,
@@ -95,6 +96,7 @@ class GMI(Method):
             neighbour_weight,
             structure_weight,
         )
+        self.pair_products = PASSES * hidden if structure_weight and not rebuilt_rows else 0.0
         self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Neighbourhoods:

@@ -46,6 +46,10 @@ class Method(nn.Module):
     # Whether weight decay shrinks the weights themselves (AdamW), or is a gradient of their squares (Adam).
     decoupled_decay: ClassVar[bool] = True
 
+    # Products of two numbers that a step makes for every pair of nodes; 0 unless it goes over all pairs.
+    pair_products: float = 0.0
+    # The setting, with a value, by which a step would go over fewer pairs.
+    fewer_pairs: ClassVar[str] = ""
     # Without steps there is nothing to train: neither a loss nor an optimiser is asked for.
     steps: int = 0
     learning_rate: float = 0.0

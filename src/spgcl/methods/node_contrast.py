@@ -26,6 +26,9 @@ LEAST_TEMPERATURE = {torch.float32: 1 / 40, torch.float64: 1 / 350}
 LEAST_HALVED_TEMPERATURE = 0.1
 # Shares of a row's sum are up to 1 and mostly far below: in the middle of the range of half precision.
 SHARES_SCALE = 2.0**14
+# For every pair of nodes: half of the similarities of both views with both, for the sums and again for the
+# gradient, and two products more for that.
+PASSES = 8
 
 
 def node_contrast(first: Tensor, second: Tensor, *, temperature: float, tile: int | None = None) -> Tensor:
