@@ -325,6 +325,27 @@ def tenths_table(records: Sequence[Record]) -> str:
     return table(columns, rows, text_columns=3) if rows else NO_RESULTS
 
 
+def walks_table(records: Sequence[Record]) -> str:
+    """Seconds that random walks take, the latest of every graph, bias and processor."""
+    latest = {
+        (
+            record["dataset"],
+            record["p"],
+            record["q"],
+            record["walks"],
+            record["length"],
+            record["processor"],
+        ): record
+        for record in records
+    }
+    rows = [
+        [name, processor, f"{walks} of {length} nodes", f"{p:g}", f"{q:g}", f"{record['seconds']:.2f}"]
+        for (name, p, q, walks, length, processor), record in latest.items()
+    ]
+    columns = ["graph", "processor", "from every node", "p", "q", "seconds"]
+    return table(columns, rows, text_columns=3) if rows else NO_RESULTS
+
+
 def _seconds(trainings: Sequence[Record]) -> str:
     """Mean time of the trainings that had the machine for themselves."""
     alone = [training["seconds"]["fit"] for training in trainings if training.get("workers", 1) == 1]

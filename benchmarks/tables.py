@@ -188,6 +188,10 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
             for name in METHODS
             if name != "spgcl"
         },
+        "docs/methods/node2vec.md": {
+            "scores": method_section("node2vec", best, searched, scores),
+            "walks": score_tables.walks_table(read_lines(results / "walks.jsonl")),
+        },
         "docs/data.md": {"datasets": dataset_table(), "differences": difference_table()},
         "docs/speed.md": {
             name: section(measured[name], table, NO_RESULTS)
