@@ -11,7 +11,7 @@ from sklearn.base import clone
 import spgcl
 from spgcl.datasets import load, random_splits
 from spgcl.errors import InputError
-from spgcl.estimator import Embedder, choose_device, require_embeddable
+from spgcl.estimator import Embedder, choose_device, require_embeddable, scoring_device
 from spgcl.evaluation import score_predictions
 from spgcl.graph import Graph
 
@@ -244,6 +244,13 @@ def test_the_global_generators_are_left_as_they_were():
     Embedder(**TINY).fit_transform(SOURCES["graph"]())
     assert torch.equal(torch.get_rng_state(), before)
     assert np.random.get_state()[1].tolist() == numbers  # noqa: NPY002
+
+
+def test_mps_which_has_no_double_precision_scores_nothing(monkeypatch):
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    assert choose_device("mps") == torch.device("mps")
+    assert scoring_device("mps") == torch.device("cpu")
+    assert scoring_device("auto") == choose_device("auto")
 
 
 def test_devices_are_chosen_by_name():

@@ -185,6 +185,12 @@ def choose_device(name: str) -> torch.device:
     return torch.device(name)
 
 
+def scoring_device(name: str) -> torch.device:
+    """The same for evaluation: in place of MPS, which has no double precision, the processor."""
+    device = choose_device(name)
+    return torch.device("cpu") if device.type == "mps" else device
+
+
 def require_embeddable(method: str, inductive: bool, same_graph: bool) -> None:
     """Refuse another graph where a method only has vectors for the nodes it was trained on."""
     if not inductive and not same_graph:

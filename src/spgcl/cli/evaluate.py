@@ -160,12 +160,12 @@ def _with_labels(
     *,
     quiet: bool,
 ) -> dict[str, Any]:
-    from spgcl.estimator import choose_device
+    from spgcl.estimator import scoring_device
     from spgcl.evaluation import cluster, knn, probe, tuned_probe
 
     assert loaded.labels is not None
     assert loaded.splits is not None
-    where = str(choose_device(device))
+    where = str(scoring_device(device))
     task = (embeddings, loaded.labels, loaded.splits)
     score = probe if protocol == "paper" else tuned_probe
     with progress_line(f"probe of {title}", total=1.0, amount="share", quiet=quiet) as update:

@@ -145,7 +145,7 @@ def _material(folder: Path, wanted: Wanted, say: Callable[[str], None]) -> "Mate
 
     from spgcl.cli.evaluate import is_as_fitted
     from spgcl.cli.graphs import resolve_recorded
-    from spgcl.estimator import choose_device
+    from spgcl.estimator import scoring_device
     from spgcl.report.columns import read_columns
     from spgcl.report.material import Material
     from spgcl.storage import read_results
@@ -173,7 +173,7 @@ def _material(folder: Path, wanted: Wanted, say: Callable[[str], None]) -> "Mate
         metric=loaded.metric,
         evaluation=evaluation,
         columns=columns,
-        device=str(choose_device(wanted.device)),
+        device=str(scoring_device(wanted.device)),
     )
 
 
