@@ -1,6 +1,7 @@
 """Runs of the supervised baselines through the command line: fit, eval, embed, similar, kill and resume."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -156,6 +157,18 @@ def test_killed_and_resumed_gives_the_same_bytes(tmp_path, capsys):
     assert 0 < json.loads(capsys.readouterr().out)["resumed_from"] < 120
     for name in ("embeddings.parquet", "model.safetensors"):
         assert (out / name).read_bytes() == (whole / name).read_bytes()
+
+
+def test_methods_by_name_say_what_settings_mean_and_which_graphs_have_presets(capsys):
+    assert run(["methods", "grace", "raw"]) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"^temperature +0\.7 +float +What similarities are divided by \(tau\)\.$", text, re.M)
+    assert "\npreset published: cora, citeseer, pubmed, " in text
+    assert "raw: " in text and "spgcl: " not in text
+    assert run(["methods", "grace", "--json"]) == 0
+    assert [method["name"] for method in json.loads(capsys.readouterr().out)] == ["grace"]
+    assert run(["methods", "grac"]) == 2
+    assert "did you mean 'grace'" in capsys.readouterr().err
 
 
 def test_methods_says_which_need_labels(capsys):

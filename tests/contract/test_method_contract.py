@@ -1,6 +1,7 @@
 """What every method in METHODS keeps to, those that will be added included."""
 
 import gc
+import re
 import warnings
 import weakref
 from dataclasses import fields, replace
@@ -13,6 +14,7 @@ import torch
 from spgcl.datasets import load, random_splits
 from spgcl.graph import Graph
 from spgcl.methods import METHODS, Supervision, create, parameters
+from spgcl.methods.parameters import meanings
 from spgcl.runs import describe_source
 from spgcl.storage import Run, load_method, save_method
 from spgcl.training import train
@@ -213,6 +215,13 @@ CHANGES = [
 def test_every_hyper_parameter_has_an_effect(name, parameter, other):
     context = CONTEXT.get((name, parameter), {})
     assert outcome(name, **{**context, parameter: other}) != outcome(name, **context)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_says_what_each_of_its_hyper_parameters_means(name):
+    said = meanings(METHODS[name])
+    assert list(said) == list(parameters(METHODS[name]))
+    assert all(re.fullmatch(r"\S.{6,}\.", text) for text in said.values())
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -68,6 +68,16 @@ def refusal(capsys, *arguments: object, code: int = 2) -> str:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "part"),
+    [(["--method", "spgc"], "unknown method 'spgc'"), (["--set", "hiden=8"], "unknown parameter 'hiden'")],
+)
+def test_a_misspelt_method_or_setting_is_refused_before_a_graph_is_read(tmp_path, capsys, arguments, part):
+    unreadable = tmp_path / "edges.csv"
+    unreadable.write_bytes(b"\xff\x00")
+    assert part in refusal(capsys, "fit", unreadable, "--out", tmp_path / "run", *arguments)
+
+
+@pytest.mark.parametrize(
     ("arguments", "parts"),
     [
         (["--method", "spgc"], ["unknown method 'spgc'", "did you mean 'spgcl'"]),

@@ -117,6 +117,9 @@ def fit(
     if threads:
         torch.set_num_threads(threads)
     where = choose_device(device)
+    # What can be refused without the graph is refused before it is read.
+    given = given_settings(set_, steps)
+    resolved_settings(method, None, "", given)
     options = GraphOptions(features, structural, source, target, weight, attributes, id_, directed)
     # The library reads the switch for determinism when it is first used: not yet.
     with nullcontext() if deterministic else waking(where):
@@ -127,7 +130,7 @@ def fit(
                 raise
             options = replace(options, structural="degree")
             loaded = resolve(graph, options, labels)
-    settings = resolved_settings(method, preset, loaded.preset_name, given_settings(set_, steps))
+    settings = resolved_settings(method, preset, loaded.preset_name, given)
     supervision = _supervision(method, loaded)
     for remark in loaded.graph.notes:
         note(remark)

@@ -1,37 +1,62 @@
-"""`spgcl methods`: every method with its hyper-parameters and defaults."""
+"""`spgcl methods`: every method with its hyper-parameters and defaults, or some with what they mean."""
+
+from typing import Annotated
+
+import typer
 
 from spgcl.cli.options import JsonOption
 from spgcl.cli.output import print_json, print_table
 
+NamesArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="METHOD", help="Only these, with what their hyper-parameters mean (default: all)."
+    ),
+]
 
-def methods(json: JsonOption = False) -> None:
+
+def methods(names: NamesArgument = None, json: JsonOption = False) -> None:
     """Every method with its hyper-parameters and their defaults."""
-    from spgcl.methods import METHODS, parameters
+    from spgcl.methods import METHODS, find, parameters
+    from spgcl.methods.parameters import meanings
+    from spgcl.methods.presets import PRESETS, known_graphs
 
-    records = [
-        {
-            "name": name,
-            "inductive": method.inductive,
-            "supervised": method.supervised,
-            "parameters": {
-                parameter.name: {
-                    "default": parameter.default,
-                    "type": parameter.type.__name__,
-                    **({"choices": list(parameter.choices)} if parameter.choices else {}),
-                }
-                for parameter in parameters(method).values()
-            },
-        }
-        for name, method in METHODS.items()
-    ]
+    chosen = {name: find(name) for name in dict.fromkeys(names or METHODS)}
     if json:
-        print_json(records)
+        print_json(
+            [
+                {
+                    "name": name,
+                    "inductive": method.inductive,
+                    "supervised": method.supervised,
+                    "parameters": {
+                        parameter.name: {
+                            "default": parameter.default,
+                            "type": parameter.type.__name__,
+                            **({"choices": list(parameter.choices)} if parameter.choices else {}),
+                        }
+                        for parameter in parameters(method).values()
+                    },
+                }
+                for name, method in chosen.items()
+            ]
+        )
         return
-    for name, method in METHODS.items():
+    for name, method in chosen.items():
+        meaning = meanings(method)
         rows = [
-            [parameter.name, str(parameter.default), " | ".join(parameter.choices) or parameter.type.__name__]
+            [
+                parameter.name,
+                str(parameter.default),
+                " | ".join(parameter.choices) or parameter.type.__name__,
+                *([meaning[parameter.name]] if names else []),
+            ]
             for parameter in parameters(method).values()
         ]
         summary = (method.__doc__ or "").splitlines()[0]
         needs = " (supervised)" if method.supervised else ""
-        print_table(f"{name}{needs}: {summary}", ["parameter", "default", "values"], rows)
+        columns = ["parameter", "default", "values", *(["meaning"] if names else [])]
+        print_table(f"{name}{needs}: {summary}", columns, rows)
+        for preset in PRESETS if names else ():
+            if graphs := known_graphs(preset, name):
+                print(f"preset {preset}: {', '.join(graphs)}")

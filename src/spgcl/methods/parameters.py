@@ -45,6 +45,19 @@ def parameters(method: type[Method]) -> Mapping[str, Parameter]:
     return types.MappingProxyType(found)
 
 
+def meanings(method: type[Method]) -> dict[str, str]:
+    """What a method's own text says of its hyper-parameters."""
+    _, _, listed = (inspect.getdoc(method) or "").partition("Args:\n")
+    found: dict[str, str] = {}
+    for line in inspect.cleandoc(listed).splitlines():
+        if line.startswith(" "):
+            found[next(reversed(found))] += f" {line.strip()}"
+        else:
+            name, _, text = line.partition(": ")
+            found[name] = text
+    return {name: found[name] for name in parameters(method)}
+
+
 def checked(method: type[Method], values: Mapping[str, Any]) -> dict[str, Any]:
     """Given values, text or not, as values of the right type and range; unknown names are refused."""
     known = parameters(method)
