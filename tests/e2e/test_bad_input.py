@@ -69,9 +69,14 @@ def refusal(capsys, *arguments: object, code: int = 2) -> str:
 
 @pytest.mark.parametrize(
     ("arguments", "part"),
-    [(["--method", "spgc"], "unknown method 'spgc'"), (["--set", "hiden=8"], "unknown parameter 'hiden'")],
+    [
+        (["--method", "spgc"], "unknown method 'spgc'"),
+        (["--set", "hiden=8"], "unknown parameter 'hiden'"),
+        (["--preset", "publised"], "unknown preset 'publised'"),
+        (["--method", "raw", "--preset", "published"], "raw has no preset 'published'"),
+    ],
 )
-def test_a_misspelt_method_or_setting_is_refused_before_a_graph_is_read(tmp_path, capsys, arguments, part):
+def test_what_no_graph_could_make_right_is_refused_before_one_is_read(tmp_path, capsys, arguments, part):
     unreadable = tmp_path / "edges.csv"
     unreadable.write_bytes(b"\xff\x00")
     assert part in refusal(capsys, "fit", unreadable, "--out", tmp_path / "run", *arguments)

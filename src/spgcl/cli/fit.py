@@ -95,6 +95,7 @@ def fit(
     from spgcl.estimator import choose_device
     from spgcl.evaluation.health import observer
     from spgcl.methods import find, resolved_settings
+    from spgcl.methods.presets import require_preset
     from spgcl.recording import waking
     from spgcl.runs import (
         describe_source,
@@ -120,6 +121,8 @@ def fit(
     # What can be refused without the graph is refused before it is read.
     given = given_settings(set_, steps)
     resolved_settings(method, None, "", given)
+    if preset:
+        require_preset(preset, method)
     options = GraphOptions(features, structural, source, target, weight, attributes, id_, directed)
     # The library reads the switch for determinism when it is first used: not yet.
     with nullcontext() if deterministic else waking(where):

@@ -20,19 +20,24 @@ def preset(name: str, method: str, dataset: str) -> dict[str, Any]:
 
     A graph the preset does not know is refused: settings tuned for one graph mean nothing on another.
     """
-    if name not in PRESETS:
-        raise unknown("preset", name, PRESETS)
+    require_preset(name, method)
     graphs, known = _table(name).get(method, {}), known_graphs(name, method)
-    if not known:
-        others = " or ".join(repr(other) for other in PRESETS if known_graphs(other, method))
-        ways = f"choose {others}, or " if others else ""
-        raise InputError(f"{method} has no preset {name!r}; {ways}leave --preset out to use the defaults")
     if dataset not in known:
         raise InputError(
             f"preset {name!r} of {method} has no setting for {dataset!r}, only for {', '.join(known)}; "
             "leave --preset out to use the defaults"
         )
     return {**graphs.get("common", {}), **graphs[dataset]}
+
+
+def require_preset(name: str, method: str) -> None:
+    """Refuse a preset that there is not, or that has nothing for a method."""
+    if name not in PRESETS:
+        raise unknown("preset", name, PRESETS)
+    if not known_graphs(name, method):
+        others = " or ".join(repr(other) for other in PRESETS if known_graphs(other, method))
+        ways = f"choose {others}, or " if others else ""
+        raise InputError(f"{method} has no preset {name!r}; {ways}leave --preset out to use the defaults")
 
 
 def known_graphs(name: str, method: str) -> list[str]:
