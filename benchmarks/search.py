@@ -122,6 +122,9 @@ def main() -> None:
     ]:
         parser.error(f"the round {arguments.round} has no settings for {', '.join(without)}")
     chosen = ROUNDS[arguments.round]
+    round_trials = range(chosen.first, chosen.first + chosen.trials)
+    if outside := set(arguments.trials or ()) - set(round_trials):
+        parser.error(f"the round {arguments.round} has no trial {', '.join(map(str, sorted(outside)))}")
     scores: Scores = defaultdict(dict)
     for record in read_lines(arguments.results):
         keep(scores, record)

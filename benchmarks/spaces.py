@@ -476,7 +476,7 @@ ROUNDS: dict[str, Round] = {
 # Rounds that `drawn` has settings of for every method; the others are SP-GCL's, but for what
 # CHANGES and BEFORE_OF name.
 FOR_ALL_METHODS = ("draws", "defaults", "lengths")
-# Graphs whose winner SP-GCL owes to a budget that no other method had.
+# Graphs whose winner SP-GCL owes to a larger budget than all methods have.
 LARGER_BUDGET = frozenset(graph for graphs in BEFORE.values() for graph in graphs)
 
 

@@ -30,7 +30,7 @@ def timed(
     """Seconds to walk `walks` times from every node, the graph being laid out before."""
     device = choose_device(device_name)
     graph = WalkGraph.of(spgcl.load(name).graph, device)
-    starts = torch.arange(len(graph.rows) - 1, device=device).repeat(walks)
+    starts = torch.arange(graph.num_nodes, device=device).repeat(walks)
     generator = torch.Generator(device).manual_seed(0)
     seconds = []
     for _ in range(rounds):

@@ -20,7 +20,7 @@ HALVED_TILE = 16384
 # What a number in half precision may be, with room for rounding.
 HALVED_RANGE = 60000
 # For every pair: half of the products, which are symmetric, and two products more for the gradient of these.
-PASSES = 1.5
+SOFTPLUS_PRODUCTS = 1.5
 
 Tile = tuple[slice, slice, Tensor]
 

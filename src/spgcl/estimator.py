@@ -107,7 +107,7 @@ class Embedder:
         )
         device = choose_device(self.device)
         prepared = method.prepare(source, device, supervision)
-        if said := slow_steps(method, prepared):
+        if said := slow_steps(method, source, device):
             warnings.warn(said, stacklevel=2)
         with arithmetic(device, self.precision, deterministic=self.deterministic):
             history = train(method, prepared, seed=seed)

@@ -216,9 +216,9 @@ def fit_run(
             settings=run.settings,
         ).to(device)
         prepared = method.prepare(graph, device, supervision)
-        if remark and (said := slow_steps(method, prepared)):
-            remark(said)
         ready = time.perf_counter()
+        if remark and (said := slow_steps(method, graph, device)):
+            remark(said)
         with arithmetic(device, run.precision, deterministic=run.deterministic):
             history = train(
                 method,

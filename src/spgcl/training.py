@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from spgcl.errors import InputError
+from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parameters import parameters
 from spgcl.optimiser import Adam
@@ -20,7 +21,7 @@ Observer = Callable[[Method, Prepared], dict[str, float]]
 
 # Seconds between two looks at the losses.
 LOOK_EVERY = 0.2
-# A step that takes longer is announced; one with fewer products over pairs of nodes does so on no machine.
+# Seconds of products over pairs of nodes that are announced; with fewer products, no rate is measured.
 LONG_STEP = 10.0
 FEW_PRODUCTS = 1e11
 
@@ -160,33 +161,34 @@ def sameness(embeddings: NDArray[np.float32]) -> str | None:
     return f"all nodes have {what}: features and edges do not tell them apart, or training went astray"
 
 
-def slow_steps(method: Method, prepared: Prepared) -> str | None:
-    """What to say before training where a step goes over so many pairs of nodes that it takes long."""
-    num_nodes, device = prepared.graph.num_nodes, prepared.graph.device
-    products = method.pair_products * num_nodes**2
-    if products < FEW_PRODUCTS or not method.steps:
+def slow_steps(method: Method, graph: Graph, device: torch.device) -> str | None:
+    """What to say before training where a step goes over so many pairs of nodes that it takes long.
+
+    Of a processor only: products are most of its work there, and an accelerator's memory ends first.
+    """
+    products = method.products_a_pair * graph.num_nodes**2
+    if device.type != "cpu" or products < FEW_PRODUCTS or not method.steps:
         return None
-    seconds = products / _product_rate(device)
+    seconds = products / _product_rate()
     if seconds < LONG_STEP:
         return None
     fewer = f"set {method.fewer_pairs}, or " if method.fewer_pairs else ""
     return (
-        f"a step goes over all pairs of {num_nodes:,} nodes, which takes some {_spoken(seconds)} here, and "
-        f"{method.steps} steps {_spoken(method.steps * seconds)}; {fewer}take spgcl, dgi or bgrl, "
+        f"a step goes over all pairs of {graph.num_nodes:,} nodes, which takes at least {_spoken(seconds)} "
+        f"here, and {method.steps} steps {_spoken(method.steps * seconds)}; {fewer}take spgcl, dgi or bgrl, "
         "which go over none"
     )
 
 
-def _product_rate(device: torch.device) -> float:
-    """Products of two numbers a second, in a product of matrices."""
-    side = 4096 if device.type == "cuda" else 1024
-    matrix = torch.ones(side, side, device=device)
+def _product_rate() -> float:
+    """Products of two numbers a second, in a product of matrices on the processor."""
+    matrix = torch.ones(1024, 1024)
     best = math.inf
     for _ in range(3):
         started = time.perf_counter()
-        float((matrix @ matrix)[0, 0])
+        torch.mm(matrix, matrix)
         best = min(best, time.perf_counter() - started)
-    return float(side**3) / best
+    return 1024**3 / best
 
 
 def _spoken(seconds: float) -> str:

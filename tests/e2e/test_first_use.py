@@ -157,7 +157,9 @@ def test_methods_list_what_a_constructor_takes(capsys):
     methods = answer(capsys, "methods")
     assert all(list(method) == ["name", "inductive", "supervised", "parameters"] for method in methods)
     assert methods[0]["name"] == "spgcl" and methods[0]["inductive"] and not methods[0]["supervised"]
-    assert methods[0]["parameters"]["positives"] == {"default": 5, "type": "int"}
+    positives = methods[0]["parameters"]["positives"]
+    assert list(positives) == ["default", "type", "meaning"]
+    assert (positives["default"], positives["type"]) == (5, "int") and "K_pos" in positives["meaning"]
     assert methods[0]["parameters"]["encoder"]["choices"] == ["gcn", "gat", "gin", "sage", "mlp"]
 
 

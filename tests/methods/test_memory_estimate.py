@@ -41,6 +41,13 @@ def test_the_advice_is_given_when_memory_runs_out():
         ("gae", {"hidden": 512, "negative_ratio": 500}, "lower negative_ratio"),
         ("afgrl", {"clusterings": 900, "clusters": 2000}, "lower clusters or clusterings"),
         ("deepwalk", {"window": 100}, "lower window"),
+        ("spgcl", {"hidden": 4096}, "lower hidden, or set batch_norm_rows=pool"),
+        ("spgcl", {"hidden": 4096, "batch_norm_rows": "pool"}, "lower hidden"),
+        (
+            "spgcl",
+            {"hidden": 4096, "batch_norm_rows": "pool", "pool_size": 0},
+            "lower hidden, or set pool_size=256, as 0 is no limit",
+        ),
         ("grace", {"hidden": 128, "steps": 10**6}, "lower hidden or projection"),
     ],
 )

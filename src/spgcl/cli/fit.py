@@ -118,7 +118,7 @@ def fit(
     if threads:
         torch.set_num_threads(threads)
     where = choose_device(device)
-    # What can be refused without the graph is refused before it is read.
+    # Misspelt names are refused before a graph is read.
     given = given_settings(set_, steps)
     resolved_settings(method, None, "", given)
     if preset:

@@ -16,7 +16,7 @@ NamesArgument = Annotated[
 
 
 def methods(names: NamesArgument = None, json: JsonOption = False) -> None:
-    """Every method with its hyper-parameters and their defaults."""
+    """Every method with its hyper-parameters and their defaults; by name, what they mean."""
     from spgcl.methods import METHODS, find, parameters
     from spgcl.methods.parameters import meanings
     from spgcl.methods.presets import PRESETS, known_graphs
@@ -34,11 +34,13 @@ def methods(names: NamesArgument = None, json: JsonOption = False) -> None:
                             "default": parameter.default,
                             "type": parameter.type.__name__,
                             **({"choices": list(parameter.choices)} if parameter.choices else {}),
+                            "meaning": meaning[parameter.name],
                         }
                         for parameter in parameters(method).values()
                     },
                 }
                 for name, method in chosen.items()
+                for meaning in [meanings(method)]
             ]
         )
         return

@@ -221,8 +221,7 @@ class AFGRL(Method):
         self.normalise_features = normalise_features
         self.neighbours, self.clusters, self.clusterings = neighbours, clusters, clusterings
         self.cluster_steps, self.decay = cluster_steps, decay
-        # Finding the largest of the products takes as long as they do.
-        self.pair_products = 2.0 * hidden
+        self.products_a_pair = hidden
         self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedPairs:

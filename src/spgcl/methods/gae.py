@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from spgcl.all_pairs import PASSES, summed_softplus
+from spgcl.all_pairs import SOFTPLUS_PRODUCTS, summed_softplus
 from spgcl.convolutions import Block, Convolution
 from spgcl.encoders import BatchNorm, Encoder
 from spgcl.graph import Graph
@@ -120,7 +120,7 @@ class GAE(Method):
         self.first = first_layer(num_features, hidden, dropout, batch_norm)
         self.second = Convolution(hidden, embedding_width)
         self.normalise_features, self.negative_ratio = normalise_features, negative_ratio
-        self.pair_products = 0.0 if negative_ratio else PASSES * embedding_width
+        self.products_a_pair = 0.0 if negative_ratio else SOFTPLUS_PRODUCTS * embedding_width
         self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedPairs:

@@ -12,7 +12,7 @@ from spgcl.augment import drop_edges, mask_features
 from spgcl.encoders import Activation, BatchNorm, Encoder
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
-from spgcl.methods.node_contrast import PASSES, node_contrast, projection_head
+from spgcl.methods.node_contrast import CONTRAST_PRODUCTS, node_contrast, projection_head
 from spgcl.tensors import GraphTensors
 
 Centrality = Literal["degree", "eigenvector", "pagerank"]
@@ -103,7 +103,7 @@ class GCA(Method):
             (drop_edges_second, mask_features_second),
         )
         self.temperature = temperature
-        self.pair_products = PASSES * hidden
+        self.products_a_pair = CONTRAST_PRODUCTS * hidden
         self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedGCA:

@@ -9,7 +9,7 @@ from scipy import sparse
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from spgcl.all_pairs import PASSES, summed_softplus
+from spgcl.all_pairs import SOFTPLUS_PRODUCTS, summed_softplus
 from spgcl.convolutions import Convolution
 from spgcl.encoders import Activation, BatchNorm, Encoder
 from spgcl.graph import Graph
@@ -96,7 +96,7 @@ class GMI(Method):
             neighbour_weight,
             structure_weight,
         )
-        self.pair_products = PASSES * hidden if structure_weight and not rebuilt_rows else 0.0
+        self.products_a_pair = SOFTPLUS_PRODUCTS * hidden if structure_weight and not rebuilt_rows else 0.0
         self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Neighbourhoods:

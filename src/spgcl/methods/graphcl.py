@@ -9,7 +9,7 @@ from spgcl.augment import add_edges, drop_edges, drop_features, keep_nodes, rand
 from spgcl.encoders import Activation, BatchNorm, Encoder
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
-from spgcl.methods.node_contrast import PASSES, node_contrast, projection_head
+from spgcl.methods.node_contrast import CONTRAST_PRODUCTS, node_contrast, projection_head
 from spgcl.tensors import GraphTensors
 
 Augmentation = Literal["nodes", "edges", "attributes", "subgraph", "any"]
@@ -69,7 +69,7 @@ class GraphCL(Method):
         self.views, self.share = (first_view, second_view), rate
         self.normalise_features = normalise_features
         self.temperature = temperature
-        self.pair_products = PASSES * hidden
+        self.products_a_pair = CONTRAST_PRODUCTS * hidden
         self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:

@@ -13,7 +13,7 @@ from spgcl.methods.parameters import parameters
 # Settings that widths of weights follow, then those that only what is computed with them follows.
 WIDTHS = ("hidden", "embedding_width", "predictor_width", "projection", "projection_width")
 SIZES = ("pool_size", "seeds", "negatives", "walks", "walk_length", "window", "clusters", "hops")
-# And those that are named only where they were raised.
+# What is named first where it was raised.
 RAISED = (*WIDTHS, *SIZES, "widening", "layers", "neighbours", "clusterings", "negative_ratio", "positives")
 # Weights below this are made without a look ahead.
 _SMALL_BYTES = 2**30
@@ -22,9 +22,16 @@ _SMALL_BYTES = 2**30
 def memory_advice(method: type[Method], values: Mapping[str, Any]) -> str:
     """Which of a method's settings to lower when memory runs out: those above their defaults, if any are."""
     known = parameters(method)
-    raised = [name for name in RAISED if name in known and values.get(name, 0) > known[name].default]
-    advice = _lower(raised or [name for name in (*WIDTHS, *SIZES) if name in known][:4])
-    return f"{advice}, or set batch_norm_rows=pool" if "batch_norm_rows" in known else advice
+    settings = {name: parameter.default for name, parameter in known.items()} | dict(values)
+    raised = [name for name in RAISED if name in known and settings[name] > known[name].default]
+    unlimited = settings.get("pool_size") == 0
+    usual = [name for name in (*WIDTHS, *SIZES) if name in known and not (unlimited and name == "pool_size")]
+    ways = [_lower(raised or usual[:4])]
+    if settings.get("batch_norm_rows", "pool") != "pool":
+        ways.append("set batch_norm_rows=pool")
+    if unlimited:
+        ways.append(f"set pool_size={known['pool_size'].default}, as 0 is no limit")
+    return ", or ".join(ways)
 
 
 def _lower(names: list[str]) -> str:

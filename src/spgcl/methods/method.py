@@ -47,7 +47,7 @@ class Method(nn.Module):
     decoupled_decay: ClassVar[bool] = True
 
     # Products of two numbers that a step makes for every pair of nodes; 0 unless it goes over all pairs.
-    pair_products: float = 0.0
+    products_a_pair: float = 0.0
     # The setting, with a value, by which a step would go over fewer pairs.
     fewer_pairs: ClassVar[str] = ""
     # Without steps there is nothing to train: neither a loss nor an optimiser is asked for.

@@ -28,7 +28,7 @@ LEAST_HALVED_TEMPERATURE = 0.1
 SHARES_SCALE = 2.0**14
 # For every pair of nodes: half of the similarities of both views with both, for the sums and again for the
 # gradient, and two products more for that.
-PASSES = 8
+CONTRAST_PRODUCTS = 8
 
 
 def node_contrast(first: Tensor, second: Tensor, *, temperature: float, tile: int | None = None) -> Tensor:

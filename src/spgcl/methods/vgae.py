@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spgcl.all_pairs import PASSES
+from spgcl.all_pairs import SOFTPLUS_PRODUCTS
 from spgcl.convolutions import Block, Convolution
 from spgcl.encoders import BatchNorm
 from spgcl.graph import Graph
@@ -68,7 +68,7 @@ class VGAE(Method):
         self.log_deviations = Convolution(hidden, embedding_width)
         self.normalise_features, self.negative_ratio = normalise_features, negative_ratio
         self.divergence_weight = divergence_weight
-        self.pair_products = 0.0 if negative_ratio else PASSES * embedding_width
+        self.products_a_pair = 0.0 if negative_ratio else SOFTPLUS_PRODUCTS * embedding_width
         self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedPairs:
