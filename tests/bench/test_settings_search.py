@@ -108,5 +108,5 @@ def test_a_round_without_settings_for_a_method_is_refused(tmp_path):
     command = [sys.executable, SCRIPT, "--round", "changes", "--results", tmp_path / "search.jsonl"]
     failed = subprocess.run([*command, "dgi:cora"], capture_output=True, text=True)
     assert failed.returncode == 2 and "the round changes has no settings for dgi:cora" in failed.stderr
-    failed = subprocess.run([*command, "--trials", "7", "vgae:citeseer"], capture_output=True, text=True)
+    failed = subprocess.run([*command, "vgae:citeseer", "--trials", "7"], capture_output=True, text=True)
     assert failed.returncode == 2 and "the round changes has no trial 7" in failed.stderr
