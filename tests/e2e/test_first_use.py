@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from pyarrow import csv, parquet
 
 import spgcl
@@ -151,6 +152,12 @@ def test_people_get_tables_without_control_characters(fitted, capsys):
         assert run(arguments) == 0
         text = capsys.readouterr().out
         assert expected in text and not CONTROL.search(text)
+
+
+def test_a_run_is_scored_where_mps_is_asked_for(fitted, capsys, monkeypatch):
+    expected = answer(capsys, "eval", fitted, "--device", "cpu", "--threads", "1")
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    assert answer(capsys, "eval", fitted, "--device", "mps", "--threads", "1")["mean"] == expected["mean"]
 
 
 def test_methods_list_what_a_constructor_takes(capsys):
