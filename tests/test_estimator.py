@@ -113,7 +113,7 @@ def test_a_preset_is_taken_by_the_name_of_the_data_set():
     # The preset's own values, where nothing else was given.
     assert model.method_.own_positive and model.method_.negative_weight == 100
     assert model.method_.pool_size == 30 and model.method_.learning_rate == 1e-3
-    with pytest.raises(InputError, match="has no setting for ''"):
+    with pytest.raises(InputError, match="has no setting for this graph"):
         Embedder(preset="published", **TINY).fit(graph)
 
 
@@ -354,3 +354,11 @@ def test_graphs_of_another_kind_are_refused():
     assert model.transform(spectral).shape == (spectral.num_nodes, 8)
     with pytest.raises(InputError, match="spectral features are eigenvectors"):
         model.transform(Graph.of(EDGES.T[: EDGES.shape[1] // 2], structural="spectral"))
+
+
+def test_a_graph_that_is_named_like_a_benchmark_has_none_of_its_settings():
+    path = networkx.path_graph(8)
+    path.graph["name"] = "cora"
+    path.name = "cora"
+    with pytest.raises(InputError, match="preset 'validated' of deepwalk has no setting for this graph"):
+        Embedder("deepwalk", preset="validated").fit(path)

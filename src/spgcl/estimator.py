@@ -96,7 +96,9 @@ class Embedder:
         supervised = find(self.method).supervised and y is not None
         labels, names = number_labels(y, source.num_nodes, origin="y") if supervised else (None, ())
         supervision = None if labels is None else _supervision(graph, labels, names)
-        settings = resolved_settings(self.method, self.preset, getattr(graph, "name", ""), self._settings)
+        settings = resolved_settings(
+            self.method, self.preset, graph.name if isinstance(graph, Dataset) else "", self._settings
+        )
         method = create(
             self.method,
             source.num_features,

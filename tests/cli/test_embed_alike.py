@@ -142,3 +142,15 @@ def test_eval_says_that_the_graph_has_changed(files, capsys):
         assert run(["eval", name, "--threads", "1"]) == 0
         expected = f"note: {files / 'now-short.csv'} has changed since {name} was fitted"
         assert expected in capsys.readouterr().err
+
+
+def test_vectors_that_are_no_numbers_are_refused_and_one_for_all_is_noted(files, capsys):
+    fit(capsys, "now-short.csv", "--features", "features.csv", "--set", "normalise_features=false")
+    np.save("huge.npy", np.full((30, 3), 3e38, np.float32))
+    line, _ = embed(capsys, "now-short.csv", "--features", "huge.npy", code=2)
+    assert "the embeddings are not finite" in line and "scale of the features" in line
+    ring = [(node, (node + 1) % 30) for node in range(30)]
+    write("ring.csv", ("source", "target"), ring)
+    np.save("alike.npy", np.ones((30, 3), np.float32))
+    vectors, notes = embed(capsys, "ring.csv", "--features", "alike.npy")
+    assert (vectors == vectors[:1]).all() and any("all nodes have the same embedding" in n for n in notes)

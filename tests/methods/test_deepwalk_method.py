@@ -188,3 +188,11 @@ def test_chameleon_trained_briefly_beats_an_untrained_encoder(chameleon):
     settings = {"hidden": 64, "walks": 4, "steps": 150, "learning_rate": 0.05}
     trained = accuracy(chameleon, "deepwalk", **settings)
     assert trained > accuracy(chameleon, "untrained", hidden=64) + 8
+
+
+def test_a_window_beyond_the_walk_costs_no_more_than_the_walk():
+    graph = Graph.from_edges([0, 1, 2], [1, 2, 3], np.ones((4, 1), np.float32))
+    settings = {"hidden": 4, "walks": 2, "walk_length": 5, "window": 10**9, "steps": 2}
+    method = create("deepwalk", 1, num_nodes=4, seed=0, settings=settings)
+    history = train(method, method.prepare(graph, torch.device("cpu")), seed=0)
+    assert np.isfinite(history.losses).all() and len(history.losses) == 2

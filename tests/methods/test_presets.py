@@ -177,7 +177,8 @@ def test_a_graph_the_preset_does_not_know_is_refused(graph):
     with pytest.raises(InputError) as caught:
         resolved_settings("spgcl", "published", graph, {})
     message = str(caught.value)
-    assert f"preset 'published' of spgcl has no setting for {graph!r}, only for cora, citeseer" in message
+    named = repr(graph) if graph else "this graph"
+    assert f"preset 'published' of spgcl has no setting for {named}, only for cora, citeseer" in message
     assert message.endswith("leave --preset out to use the defaults") and "common," not in message
 
 

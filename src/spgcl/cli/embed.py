@@ -49,6 +49,7 @@ def embed(
     from spgcl.projection import plane_of
     from spgcl.runs import explained_memory
     from spgcl.storage import load_method, read_run, unfinished
+    from spgcl.training import require_finite, sameness
 
     require_free(out, overwrite=overwrite)
     record = read_run(run)
@@ -70,6 +71,9 @@ def embed(
     require_embeddable(record.method, method.inductive, loaded.graph.digest == record.graph["digest"])
     with explained_memory(record.method, record.settings):
         embeddings = method.embed(method.prepare(loaded.graph, where)).cpu().numpy()
+    require_finite(embeddings, method)
+    if said := sameness(embeddings):
+        note(said)
     plane = plane_of(run, embeddings) if out.suffix == ".parquet" else None
     write_embedding_file(out, embeddings, loaded.graph.node_ids, coordinates=plane)
     if json:

@@ -121,7 +121,8 @@ class SkipGram(nn.Module):
         """Mean over the pairs of this step's walks."""
         assert isinstance(prepared, WalkPrepared)
         walks = self._walks(prepared, step, generator, walk)
-        shape = (len(walks), self.negatives * self.window)
+        # No pair is further apart than a walk is long.
+        shape = (len(walks), self.negatives * min(self.window, self.walk_length - 1))
         draws = torch.rand(
             shape, generator=generator, dtype=prepared.noise.dtype, device=prepared.noise.device
         )

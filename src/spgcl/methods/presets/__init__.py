@@ -24,7 +24,8 @@ def preset(name: str, method: str, dataset: str) -> dict[str, Any]:
     graphs, known = _table(name).get(method, {}), known_graphs(name, method)
     if dataset not in known:
         raise InputError(
-            f"preset {name!r} of {method} has no setting for {dataset!r}, only for {', '.join(known)}; "
+            f"preset {name!r} of {method} has no setting for {repr(dataset) if dataset else 'this graph'}, "
+            f"only for {', '.join(known)}; "
             "leave --preset out to use the defaults"
         )
     return {**graphs.get("common", {}), **graphs[dataset]}
