@@ -362,3 +362,19 @@ def test_a_graph_that_is_named_like_a_benchmark_has_none_of_its_settings():
     path.name = "cora"
     with pytest.raises(InputError, match="preset 'validated' of deepwalk has no setting for this graph"):
         Embedder("deepwalk", preset="validated").fit(path)
+
+
+def test_a_single_column_that_is_divided_away_is_named():
+    graph = Graph.from_edges([0, 1, 2], [1, 2, 3], np.arange(1, 5, dtype=np.float32)[:, None])
+    with pytest.warns(UserWarning, match="features have one column.*set normalise_features=false"):
+        Embedder("dgi", steps=1, hidden=4).fit(graph)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Embedder("dgi", steps=1, hidden=4, normalise_features=False).fit(graph)
+        Embedder("deepwalk", steps=1, hidden=4).fit(graph)
+
+
+def test_running_out_of_memory_names_the_setting():
+    graph = Graph.from_edges([0, 1], [1, 2], np.ones((3, 2), np.float32))
+    with pytest.raises(InputError, match=r"^out of memory; lower negatives$"):
+        Embedder("gmi", steps=1, hidden=4, negatives=10**17).fit(graph)

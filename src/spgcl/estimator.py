@@ -14,9 +14,10 @@ from spgcl.graph import Graph
 from spgcl.io import match_features, require_comparable, require_same_direction
 from spgcl.io.labels import number_labels
 from spgcl.methods import Supervision, create, find, parameters, resolved_settings
+from spgcl.methods.memory import explained_memory
 from spgcl.seeds import checked_seed
 from spgcl.stepping import arithmetic
-from spgcl.training import require_finite, sameness, slow_steps, train
+from spgcl.training import one_column, require_finite, sameness, slow_steps, train
 
 
 class Embedder:
@@ -99,20 +100,23 @@ class Embedder:
         settings = resolved_settings(
             self.method, self.preset, graph.name if isinstance(graph, Dataset) else "", self._settings
         )
-        method = create(
-            self.method,
-            source.num_features,
-            num_nodes=source.num_nodes,
-            task=supervision.task if supervision else None,
-            seed=seed,
-            settings=settings,
-        )
         device = choose_device(self.device)
-        prepared = method.prepare(source, device, supervision)
-        if said := slow_steps(method, source, device):
+        if said := one_column(source, settings):
             warnings.warn(said, stacklevel=2)
-        with arithmetic(device, self.precision, deterministic=self.deterministic):
-            history = train(method, prepared, seed=seed)
+        with explained_memory(find(self.method), settings):
+            method = create(
+                self.method,
+                source.num_features,
+                num_nodes=source.num_nodes,
+                task=supervision.task if supervision else None,
+                seed=seed,
+                settings=settings,
+            )
+            prepared = method.prepare(source, device, supervision)
+            if said := slow_steps(method, source, device):
+                warnings.warn(said, stacklevel=2)
+            with arithmetic(device, self.precision, deterministic=self.deterministic):
+                history = train(method, prepared, seed=seed)
         # Only now: a training that fails leaves what was learned before.
         self.method_, self.history_ = method, history
         self.labels_, self.classes_ = labels, names
@@ -136,8 +140,9 @@ class Embedder:
             raise InputError(
                 f"the graph has {source.num_features} features, but {self.n_features_in_} were learned from"
             )
-        prepared = self.method_.prepare(source, choose_device(self.device))
-        vectors: NDArray[np.float32] = self.method_.embed(prepared).cpu().numpy()
+        with explained_memory(type(self.method_), self._settings):
+            prepared = self.method_.prepare(source, choose_device(self.device))
+            vectors: NDArray[np.float32] = self.method_.embed(prepared).cpu().numpy()
         require_finite(vectors, self.method_)
         if said := sameness(vectors):
             warnings.warn(said, stacklevel=2)

@@ -5,9 +5,8 @@ import resource
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.io import require_ids, write_embeddings
 from spgcl.methods import Supervision, create, find
-from spgcl.methods.memory import memory_advice
+from spgcl.methods.memory import explained_memory
 from spgcl.projection import principal_plane
 from spgcl.stepping import arithmetic
 from spgcl.storage import (
@@ -32,7 +31,7 @@ from spgcl.storage import (
     save_method,
     write_run,
 )
-from spgcl.training import Checkpoint, Observer, require_finite, sameness, slow_steps, train
+from spgcl.training import Checkpoint, Observer, one_column, require_finite, sameness, slow_steps, train
 
 # What is made with labels, and is of no use once there are others.
 SCORED_FILES = ("eval.json", "report.html")
@@ -205,7 +204,9 @@ def fit_run(
             begin()
             save_checkpoint(folder, checkpoint)
 
-    with explained_memory(run.method, run.settings):
+    if remark and (said := one_column(graph, run.settings)):
+        remark(said)
+    with explained_memory(find(run.method), run.settings):
         started = time.perf_counter()
         method = create(
             run.method,
@@ -282,24 +283,6 @@ def peak_memory_mib(device: torch.device) -> float:
         return torch.cuda.max_memory_allocated() / 2**20
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
-
-
-# What torch says when the host has too little memory, or no computer could have enough.
-_OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "Storage size calculation overflowed")
-
-
-@contextmanager
-def explained_memory(method: str, settings: Mapping[str, Any]) -> Iterator[None]:
-    """Turn running out of memory into one line that says which setting of the method to lower."""
-    way_out = memory_advice(find(method), settings)
-    try:
-        yield
-    except (MemoryError, torch.OutOfMemoryError):
-        raise InputError(f"out of memory; {way_out}") from None
-    except RuntimeError as error:
-        if not any(sign in str(error) for sign in _OUT_OF_MEMORY):
-            raise
-        raise InputError(f"out of memory; {way_out}") from None
 
 
 def describe_source(

@@ -2,8 +2,9 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -159,6 +160,16 @@ def sameness(embeddings: NDArray[np.float32]) -> str | None:
         return None
     what = "the same embedding" if first.any() else "an embedding of zeros"
     return f"all nodes have {what}: features and edges do not tell them apart, or training went astray"
+
+
+def one_column(graph: Graph, settings: Mapping[str, Any]) -> str | None:
+    """What to say where rows are divided by their sums and have one number each."""
+    if graph.num_features != 1 or not settings.get("normalise_features"):
+        return None
+    return (
+        "the features have one column, of which dividing rows by their sums leaves the sign alone; "
+        "set normalise_features=false to keep it"
+    )
 
 
 def slow_steps(method: Method, graph: Graph, device: torch.device) -> str | None:

@@ -11,7 +11,6 @@ from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods import METHODS, create, parameters
 from spgcl.methods import memory as estimates
-from spgcl.runs import explained_memory
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -28,10 +27,10 @@ def test_the_advice_is_given_when_memory_runs_out():
     for error in (MemoryError(), torch.OutOfMemoryError("CUDA"), RuntimeError("can't allocate memory: 7")):
         with (
             pytest.raises(InputError, match=r"^out of memory; lower hidden or projection$"),
-            explained_memory("grace", {"hidden": 256}),
+            estimates.explained_memory(METHODS["grace"], {"hidden": 256}),
         ):
             raise error
-    with pytest.raises(RuntimeError, match="another"), explained_memory("grace", {}):
+    with pytest.raises(RuntimeError, match="another"), estimates.explained_memory(METHODS["grace"], {}):
         raise RuntimeError("another")
 
 

@@ -12,8 +12,9 @@ from spgcl.bench.graphs import load_graph
 from spgcl.bench.isolated import OutOfMemoryError, run_isolated
 from spgcl.datasets import Dataset
 from spgcl.graph import Graph
-from spgcl.methods import create
-from spgcl.runs import explained_memory, peak_memory_mib
+from spgcl.methods import create, find
+from spgcl.methods.memory import explained_memory
+from spgcl.runs import peak_memory_mib
 from spgcl.training import train
 
 _STATUS = Path("/proc/self/status")
@@ -49,7 +50,7 @@ def fit_and_embed(
     where = torch.device(device)
     dataset = load_graph(graph)
     before = forget_peak(where)
-    with explained_memory("spgcl" if subject == "reference" else subject, settings):
+    with explained_memory(find("spgcl" if subject == "reference" else subject), settings):
         if subject == "reference":
             _fit_and_embed_reference(dataset, settings, where)
         else:

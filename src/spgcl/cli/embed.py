@@ -46,8 +46,8 @@ def embed(
     from spgcl.cli.alike import resolve_alike
     from spgcl.estimator import choose_device, require_embeddable
     from spgcl.io import require_free, write_embedding_file
+    from spgcl.methods.memory import explained_memory
     from spgcl.projection import plane_of
-    from spgcl.runs import explained_memory
     from spgcl.storage import load_method, read_run, unfinished
     from spgcl.training import require_finite, sameness
 
@@ -69,7 +69,7 @@ def embed(
     if remark := unfinished(run, record):
         note(remark)
     require_embeddable(record.method, method.inductive, loaded.graph.digest == record.graph["digest"])
-    with explained_memory(record.method, record.settings):
+    with explained_memory(type(method), record.settings):
         embeddings = method.embed(method.prepare(loaded.graph, where)).cpu().numpy()
     require_finite(embeddings, method)
     if said := sameness(embeddings):

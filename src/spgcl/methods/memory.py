@@ -1,7 +1,8 @@
 """What a method's settings cost in memory: said before weights are made, or when there was too little."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -17,6 +18,24 @@ SIZES = ("pool_size", "seeds", "negatives", "walks", "walk_length", "window", "c
 RAISED = (*WIDTHS, *SIZES, "widening", "layers", "neighbours", "clusterings", "negative_ratio", "positives")
 # Weights below this are made without a look ahead.
 _SMALL_BYTES = 2**30
+
+
+# What torch says when the host has too little memory, or no computer could have enough.
+_OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "Storage size calculation overflowed")
+
+
+@contextmanager
+def explained_memory(method: type[Method], settings: Mapping[str, Any]) -> Iterator[None]:
+    """Turn running out of memory into one line that says which setting of the method to lower."""
+    way_out = memory_advice(method, settings)
+    try:
+        yield
+    except (MemoryError, torch.OutOfMemoryError):
+        raise InputError(f"out of memory; {way_out}") from None
+    except RuntimeError as error:
+        if not any(sign in str(error) for sign in _OUT_OF_MEMORY):
+            raise
+        raise InputError(f"out of memory; {way_out}") from None
 
 
 def memory_advice(method: type[Method], values: Mapping[str, Any]) -> str:
