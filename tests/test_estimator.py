@@ -374,6 +374,11 @@ def test_a_single_column_that_is_divided_away_is_named():
         Embedder("deepwalk", steps=1, hidden=4).fit(graph)
 
 
+def test_settings_may_be_text_as_on_the_command_line():
+    graph = Graph.from_edges([0, 1], [1, 2], np.ones((3, 2), np.float32))
+    assert Embedder("dgi", steps="1", hidden="4").fit_transform(graph).shape == (3, 4)
+
+
 def test_running_out_of_memory_names_the_setting():
     graph = Graph.from_edges([0, 1], [1, 2], np.ones((3, 2), np.float32))
     with pytest.raises(InputError, match=r"^out of memory; lower negatives$"):

@@ -140,7 +140,7 @@ class Embedder:
             raise InputError(
                 f"the graph has {source.num_features} features, but {self.n_features_in_} were learned from"
             )
-        with explained_memory(type(self.method_), self._settings):
+        with explained_memory(type(self.method_), {}):
             prepared = self.method_.prepare(source, choose_device(self.device))
             vectors: NDArray[np.float32] = self.method_.embed(prepared).cpu().numpy()
         require_finite(vectors, self.method_)

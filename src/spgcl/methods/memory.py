@@ -18,8 +18,6 @@ SIZES = ("pool_size", "seeds", "negatives", "walks", "walk_length", "window", "c
 RAISED = (*WIDTHS, *SIZES, "widening", "layers", "neighbours", "clusterings", "negative_ratio", "positives")
 # Weights below this are made without a look ahead.
 _SMALL_BYTES = 2**30
-
-
 # What torch says when the host has too little memory, or no computer could have enough.
 _OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "Storage size calculation overflowed")
 
