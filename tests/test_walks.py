@@ -122,6 +122,19 @@ def test_steps_without_memory_go_by_edge_weight(weighted):
     require_distribution(counts, matrix / matrix.sum(axis=1, keepdims=True))
 
 
+@pytest.mark.parametrize("heavy", [1e16, 1e30, 1e-30])
+@pytest.mark.parametrize("p", [1.0, 0.5])
+def test_a_weight_elsewhere_changes_no_step(heavy, p):
+    weights = np.array([heavy, 1, 1, 1, 1, 1, 2])
+    graph = Graph.from_edges([0, *[2] * 6], [1, *range(3, 9)], np.ones((10, 1), np.float32), weights=weights)
+    starts = torch.full((4000,), 2)
+    found = random_walks(WalkGraph.of(graph, CPU), starts, 4, seeded(), return_parameter=p)
+    counts = np.stack([np.bincount(found[:, 1], minlength=10), np.bincount(found[:, 3], minlength=10)])
+    shares = np.array([0, 0, 0, 1, 1, 1, 1, 1, 2, 0]) / 7
+    require_distribution(counts[:1], shares[None])
+    assert (counts[1, :3] == 0).all() and counts[1].sum() == 4000
+
+
 @pytest.mark.parametrize(("p", "q"), [(1.0, 1.0), (0.5, 2.0)])
 def test_walks_follow_edges_and_end_where_there_is_no_way_on(p, q):
     graph = make_graph(directed=True)

@@ -22,7 +22,8 @@ class WalkGraph:
         rows: Row pointers, shape (num_nodes + 1,).
         columns: Neighbours, ascending within a row.
         keys: Row times num_nodes plus column of every entry, ascending, to look edges up in.
-        sums: Running sum of the edge weights from 0, one longer than `columns`; None for weights of 1.
+        sums: Running sum of the edge weights from 0, those of a row divided by their sum, so that none drowns
+            in another row's; one longer than `columns`; None for weights of 1.
     """
 
     rows: Tensor
@@ -38,7 +39,10 @@ class WalkGraph:
         sources = torch.arange(graph.num_nodes, device=device).repeat_interleave(rows.diff())
         sums = None
         if graph.weights is not None:
-            running = np.concatenate([[0.0], np.cumsum(graph.weights, dtype=np.float64)])
+            weights = graph.weights.astype(np.float64)
+            counts = np.diff(graph.rows)
+            row_sums = np.add.reduceat(weights, graph.rows[:-1][counts > 0])
+            running = np.concatenate([[0.0], np.cumsum(weights / np.repeat(row_sums, counts[counts > 0]))])
             sums = torch.from_numpy(running).to(device=device, dtype=precision(device))
         return cls(rows, columns, sources * graph.num_nodes + columns, sums)
 
@@ -57,12 +61,12 @@ class WalkGraph:
         return self._lookup(sources, targets)[1]
 
     def weight(self, sources: Tensor, targets: Tensor) -> Tensor:
-        """Weight of the edge between each two nodes, 0 where there is none."""
+        """Weight of the edge between each two nodes, 0 where there is none; to compare within a row."""
         places, found = self._lookup(sources, targets)
         return found.float() if self.sums is None else self.entry_weights(places) * found
 
     def strength(self, nodes: Tensor) -> Tensor:
-        """Sum of the weights of a node's edges."""
+        """Sum of the weights of a node's edges, in the unit of `weight`."""
         starts, ends = self.rows[nodes], self.rows[nodes + 1]
         return (ends - starts).float() if self.sums is None else self.sums[ends] - self.sums[starts]
 
