@@ -7,10 +7,10 @@ import torch
 from numpy.typing import NDArray
 
 from spgcl import Dataset
+from spgcl.engine.device import arithmetic
 from spgcl.methods import Supervision, create, find
 from spgcl.methods.method import Method, Prepared
-from spgcl.stepping import arithmetic
-from spgcl.training import train
+from spgcl.training.loop import train
 
 
 def begun(

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import spgcl
-from spgcl import kernels
-from spgcl.estimator import choose_device
+from spgcl.engine.device import choose_device
+from spgcl.engine.kernels import step as kernels
 from spgcl.evaluation import probe
 from spgcl.methods import resolved_settings
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from spgcl.bench.record import append, machine
+from timing.record import append, machine
 
 __all__ = ["append", "machine", "read_lines"]
 

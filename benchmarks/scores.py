@@ -18,10 +18,11 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from timing.memory import forget_peak, peak_mib
+
 import spgcl
-from spgcl.bench.memory import forget_peak, peak_mib
 from spgcl.datasets import random_splits
-from spgcl.estimator import choose_device
+from spgcl.engine.device import choose_device
 from spgcl.evaluation import Scores, probe, score_predictions, tuned_probe
 from spgcl.methods import find, resolved_settings
 

@@ -34,7 +34,7 @@ from typing import Any
 import torch
 
 import spgcl
-from spgcl.estimator import choose_device
+from spgcl.engine.device import choose_device
 from spgcl.evaluation import probe, score_predictions
 from spgcl.methods import find, resolved_settings
 

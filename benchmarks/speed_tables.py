@@ -6,9 +6,8 @@ from statistics import fmean, stdev
 from typing import Any
 
 from scipy.stats import t as student
-
-from spgcl.bench.phases import PHASES
-from spgcl.bench.speed import OURS
+from timing.phases import PHASES
+from timing.speed import OURS
 
 Record = dict[str, Any]
 Table = Callable[..., str]
@@ -181,7 +180,8 @@ def step_table(records: Sequence[Record], table: Table) -> str:
 
 
 def _floor(record: Record) -> Mapping[str, float]:
-    return (record.get("floor") or {}).get("seconds", {})
+    seconds: Mapping[str, float] = (record.get("floor") or {}).get("seconds", {})
+    return seconds
 
 
 def _milliseconds(seconds: float) -> str:

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 import spgcl
-from spgcl.estimator import choose_device
-from spgcl.walks import WalkGraph, random_walks
+from spgcl.engine.device import choose_device
+from spgcl.methods.parts.walks import WalkGraph, random_walks
 
 sys.path.insert(0, str(Path(__file__).parent))
 from record import append, machine

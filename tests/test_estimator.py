@@ -10,8 +10,9 @@ from sklearn.base import clone
 
 import spgcl
 from spgcl.datasets import load, random_splits
+from spgcl.engine.device import choose_device, scoring_device
 from spgcl.errors import InputError
-from spgcl.estimator import Embedder, choose_device, require_embeddable, scoring_device
+from spgcl.estimator import Embedder, require_embeddable
 from spgcl.evaluation import score_predictions
 from spgcl.graph import Graph
 

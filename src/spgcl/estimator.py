@@ -5,19 +5,19 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from spgcl.datasets.dataset import Dataset, random_splits
+from spgcl.engine.device import arithmetic, choose_device
 from spgcl.errors import InputError, NoFeaturesError, unknown
 from spgcl.graph import Graph
+from spgcl.graph.checks import checked_seed
 from spgcl.io import match_features, require_comparable, require_same_direction
 from spgcl.io.labels import number_labels
 from spgcl.methods import Supervision, create, find, parameters, resolved_settings
 from spgcl.methods.memory import explained_memory
-from spgcl.seeds import checked_seed
-from spgcl.stepping import arithmetic
-from spgcl.training import one_column, require_finite, sameness, slow_steps, train
+from spgcl.training.advice import one_column, require_finite, sameness, slow_steps
+from spgcl.training.loop import train
 
 
 class Embedder:
@@ -178,24 +178,6 @@ def _supervision(graph: Any, labels: NDArray[np.int64], names: tuple[str, ...]) 
         warnings.warn("y: -1 is taken as a class; give None or NaN for a node without a label", stacklevel=3)
     splits = graph.splits if isinstance(graph, Dataset) else random_splits(labels, seed=0, stratified=True)
     return Supervision.of(labels, splits)
-
-
-def choose_device(name: str) -> torch.device:
-    """The device of that name; "auto" takes an accelerator when there is one."""
-    present = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    if name == "auto":
-        return torch.device("cuda" if present["cuda"] else "cpu")
-    if name not in present:
-        raise unknown("device", name, ["auto", *present])
-    if not present[name]:
-        raise InputError(f"device {name!r} was asked for, but there is none here; use --device cpu or auto")
-    return torch.device(name)
-
-
-def scoring_device(name: str) -> torch.device:
-    """The same for evaluation: in place of MPS, which has no double precision, the processor."""
-    device = choose_device(name)
-    return torch.device("cpu") if device.type == "mps" else device
 
 
 def require_embeddable(method: str, inductive: bool, same_graph: bool) -> None:

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from spgcl.cli import run
-from spgcl.cli.graphs import resolve
 from spgcl.cli.options import GraphOptions
 from spgcl.errors import InputError
+from spgcl.runs.sources import resolve
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from spgcl.cli import run
-from spgcl.cli.graphs import resolve
 from spgcl.cli.options import GraphOptions
 from spgcl.errors import InputError
 from spgcl.evaluation.health import class_centre_distance, selected_homophily
+from spgcl.runs.sources import resolve
 
 # Importing PyTorch Geometric runs torch.jit.script once, which torch calls deprecated.
 with warnings.catch_warnings():
@@ -143,7 +143,7 @@ def test_labels_given_to_a_finished_run_are_those_it_is_evaluated_with(partly_la
 def test_a_run_that_was_stopped_keeps_its_labels(partly_labelled, monkeypatch):
     fit = ["fit", "edges.csv", "--structural", "degree", "--out", "run", *QUICK]
     with monkeypatch.context() as broken:
-        broken.setattr("spgcl.runs.write_embeddings", fail_to_write)
+        broken.setattr("spgcl.runs.fit.write_embeddings", fail_to_write)
         assert run([*fit, "--labels", "labels.csv"]) == 2
     assert json.loads(Path("run/run.json").read_text())["status"] == "running"
     assert run([*fit, "--resume"]) == 0
@@ -157,7 +157,7 @@ def fail_to_write(*_):
 def test_weights_that_cannot_be_written_fail_the_run(partly_labelled, monkeypatch, capsys):
     fit = ["fit", "edges.csv", "--structural", "degree", "--out", "run", *QUICK]
     with monkeypatch.context() as broken:
-        broken.setattr("spgcl.runs.save_method", fail_to_write)
+        broken.setattr("spgcl.runs.fit.save_method", fail_to_write)
         assert run(fit) == 2
     assert "no space left" in capsys.readouterr().err
     assert json.loads(Path("run/run.json").read_text())["status"] == "running"

@@ -13,7 +13,7 @@ import pytest
 from pyarrow import parquet
 
 from spgcl.cli import run
-from spgcl.storage import load_method
+from spgcl.runs.record import load_method
 
 SPGCL = str(Path(sys.executable).with_name("spgcl"))
 QUICK = ["--steps", "6", "--set", "hidden=4", "--threads", "1"]

@@ -15,9 +15,9 @@ from spgcl.datasets import load, random_splits
 from spgcl.graph import Graph
 from spgcl.methods import METHODS, Supervision, create, parameters
 from spgcl.methods.parameters import meanings
-from spgcl.runs import describe_source
-from spgcl.storage import Run, load_method, save_method
-from spgcl.training import train
+from spgcl.runs.fit import describe_source
+from spgcl.runs.record import Run, load_method, save_method
+from spgcl.training.loop import train
 
 # Importing PyTorch Geometric runs torch.jit.script once, which torch calls deprecated.
 with warnings.catch_warnings():

@@ -10,11 +10,11 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
+from spgcl.engine.similarity import squared_lengths, unit_rows
 from spgcl.errors import InputError
 from spgcl.evaluation import cluster, hold_out_edges, link_scores
 from spgcl.evaluation.clustering import _moved, k_means
 from spgcl.evaluation.metrics import adjusted_rand_index, normalised_mutual_information
-from spgcl.evaluation.unit_rows import squared_lengths, unit_rows
 from spgcl.graph import Graph
 
 

@@ -9,7 +9,7 @@ from spgcl.datasets import load
 from spgcl.errors import InputError
 from spgcl.evaluation import class_mixing, describe, edge_homophily, node_homophily, transformed_homophily
 from spgcl.graph import Graph
-from spgcl.propagate import smooth
+from spgcl.graph.propagate import smooth
 
 
 def make_graph(*, directed=False, features=None):

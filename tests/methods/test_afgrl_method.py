@@ -8,6 +8,7 @@ import torch
 from torch.autograd import gradcheck
 from torch.nn.functional import normalize
 
+from spgcl.engine.tensors import SparseMatrix
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods import create
@@ -21,8 +22,7 @@ from spgcl.methods.afgrl import (
     shared_clusters,
     sorted_means,
 )
-from spgcl.tensors import SparseMatrix
-from spgcl.training import train
+from spgcl.training.loop import train
 
 CPU = torch.device("cpu")
 TINY = {

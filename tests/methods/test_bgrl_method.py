@@ -7,13 +7,13 @@ import pytest
 import torch
 from torch.autograd import gradcheck
 
-from spgcl.augment import drop_edges, mask_features
+from spgcl.engine.tensors import SparseMatrix
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods import create
 from spgcl.methods.bgrl import BGRL, bootstrap_loss, cosine_schedule, encode, move_average
-from spgcl.tensors import SparseMatrix
-from spgcl.training import train
+from spgcl.methods.parts.augment import drop_edges, mask_features
+from spgcl.training.loop import train
 
 CPU = torch.device("cpu")
 TINY = {"hidden": 8, "embedding_width": 6, "predictor_width": 7, "steps": 6, "learning_rate": 0.05}

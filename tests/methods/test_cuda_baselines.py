@@ -8,12 +8,13 @@ import pytest
 import torch
 
 import spgcl
-from spgcl.augment import drop_edges, mask_features, shuffle_nodes
+from spgcl.engine.device import arithmetic
+from spgcl.engine.tensors import GraphTensors, SparseMatrix
 from spgcl.methods import METHODS, Supervision, create, parameters
 from spgcl.methods.method import Prepared
-from spgcl.stepping import WARM_UP, Step, arithmetic
-from spgcl.tensors import GraphTensors, SparseMatrix
-from spgcl.training import Checkpoint, train
+from spgcl.methods.parts.augment import drop_edges, mask_features, shuffle_nodes
+from spgcl.training.loop import Checkpoint, train
+from spgcl.training.step import WARM_UP, Step
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
 

@@ -6,10 +6,10 @@ from types import ModuleType
 import pytest
 import torch
 
-from spgcl.kernels import tiles
-from spgcl.methods import node_contrast as module
-from spgcl.methods.node_contrast import node_contrast
-from spgcl.stepping import arithmetic
+from spgcl.engine.device import arithmetic
+from spgcl.engine.kernels import tiles
+from spgcl.methods.parts import node_contrast as module
+from spgcl.methods.parts.node_contrast import node_contrast
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from spgcl.kernels import nearest
+from spgcl.engine.device import arithmetic
+from spgcl.engine.kernels import nearest
 from spgcl.methods.afgrl import k_means, nearest_nodes
-from spgcl.stepping import arithmetic
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
 

@@ -8,15 +8,16 @@ import pytest
 import torch
 
 import spgcl
-from spgcl import kernels
-from spgcl.levels import Level, activated, propagated, unit_rows
-from spgcl.losses import single_pass_contrastive
+from spgcl.engine.device import arithmetic
+from spgcl.engine.kernels import step as kernels
+from spgcl.engine.levels import Level, activated, propagated, unit_rows
+from spgcl.engine.tensors import GraphTensors
 from spgcl.methods import create
 from spgcl.methods.method import Prepared
-from spgcl.pairs import draw_distinct, neighbourhood_lists, reaching_seeds, top_similar
-from spgcl.stepping import WARM_UP, arithmetic
-from spgcl.tensors import GraphTensors
-from spgcl.training import Checkpoint, train
+from spgcl.methods.parts.losses import single_pass_contrastive
+from spgcl.methods.parts.pools import draw_distinct, neighbourhood_lists, reaching_seeds, top_similar
+from spgcl.training.loop import Checkpoint, train
+from spgcl.training.step import WARM_UP
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
 

@@ -9,12 +9,13 @@ from spgcl.errors import InputError
 from spgcl.estimator import Embedder
 from spgcl.evaluation import probe
 from spgcl.graph import Graph
-from spgcl.methods import create, parameters, skipgram
+from spgcl.methods import create, parameters
 from spgcl.methods.deepwalk import DeepWalk
-from spgcl.methods.skipgram import pair_weights, skip_gram, sum_of_weights
-from spgcl.storage import load_checkpoint, save_checkpoint
-from spgcl.training import draws, train
-from spgcl.walks import ENDED, expected_visits
+from spgcl.methods.parts import skipgram
+from spgcl.methods.parts.skipgram import pair_weights, skip_gram, sum_of_weights
+from spgcl.methods.parts.walks import ENDED, expected_visits
+from spgcl.runs.record import load_checkpoint, save_checkpoint
+from spgcl.training.loop import draws, train
 
 CPU = torch.device("cpu")
 TINY = {

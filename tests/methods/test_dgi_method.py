@@ -7,11 +7,11 @@ import torch
 from differences import assert_gradients_match_central_differences
 from scipy import sparse
 
+from spgcl.engine.tensors import SparseMatrix
 from spgcl.evaluation import probe
 from spgcl.graph import Graph
 from spgcl.methods.dgi import DGI, Bilinear, noise_contrastive
-from spgcl.tensors import SparseMatrix
-from spgcl.training import train
+from spgcl.training.loop import train
 
 CPU = torch.device("cpu")
 

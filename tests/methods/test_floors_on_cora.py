@@ -5,7 +5,7 @@ import torch
 
 from spgcl.evaluation import probe
 from spgcl.methods import METHODS
-from spgcl.training import train
+from spgcl.training.loop import train
 
 CPU = torch.device("cpu")
 # A fraction of full training; the narrower the encoder, the less an untrained one can do.

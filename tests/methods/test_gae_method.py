@@ -10,7 +10,7 @@ from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods import create
 from spgcl.methods.gae import GAE, entry_keys, full_reconstruction, is_entry, sampled_reconstruction
-from spgcl.training import train
+from spgcl.training.loop import train
 
 CPU = torch.device("cpu")
 TINY = {"hidden": 8, "embedding_width": 4, "steps": 6, "learning_rate": 0.05}

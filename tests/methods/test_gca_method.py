@@ -6,7 +6,7 @@ import torch
 from contrast_oracle import naive_loss
 from scipy import sparse
 
-from spgcl.augment import drop_edges, mask_features
+from spgcl.engine.tensors import GraphTensors
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods import create
@@ -19,7 +19,7 @@ from spgcl.methods.gca import (
     eigenvector_centrality,
     pagerank_centrality,
 )
-from spgcl.tensors import GraphTensors
+from spgcl.methods.parts.augment import drop_edges, mask_features
 
 CPU = torch.device("cpu")
 each_centrality = pytest.mark.parametrize("centrality", CENTRALITIES)

@@ -8,12 +8,12 @@ from differences import assert_gradients_match_central_differences
 from scipy import sparse
 
 from spgcl.datasets import load
+from spgcl.engine.tensors import SparseMatrix
 from spgcl.evaluation import probe
 from spgcl.graph import Graph
 from spgcl.methods import gmi
 from spgcl.methods.gmi import GMI, adjacency_loss, jensen_shannon, other_nodes, rectangle_softplus
-from spgcl.tensors import SparseMatrix
-from spgcl.training import train
+from spgcl.training.loop import train
 
 CPU = torch.device("cpu")
 

@@ -6,12 +6,12 @@ import torch
 from contrast_oracle import naive_loss
 from scipy import sparse
 
-from spgcl.augment import drop_edges, mask_features
+from spgcl.engine.tensors import SparseMatrix
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods import create
 from spgcl.methods.grace import GRACE
-from spgcl.tensors import SparseMatrix
+from spgcl.methods.parts.augment import drop_edges, mask_features
 
 CPU = torch.device("cpu")
 

@@ -5,12 +5,12 @@ import pytest
 import torch
 from contrast_oracle import naive_loss
 
-from spgcl import augment
+from spgcl.engine.tensors import GraphTensors
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods import create
 from spgcl.methods.graphcl import KINDS, GraphCL, view_of
-from spgcl.tensors import GraphTensors
+from spgcl.methods.parts import augment
 
 CPU = torch.device("cpu")
 

@@ -6,14 +6,14 @@ import pytest
 import torch
 from scipy import sparse
 
-from spgcl import diffusion
-from spgcl.diffusion import heat, personalised_pagerank, sharpened
+from spgcl.engine.tensors import SparseMatrix
 from spgcl.evaluation import probe
 from spgcl.graph import Graph
 from spgcl.methods import mvgrl
 from spgcl.methods.mvgrl import MVGRL, FullMatrix, on_device
-from spgcl.tensors import SparseMatrix
-from spgcl.training import train
+from spgcl.methods.parts import diffusion
+from spgcl.methods.parts.diffusion import heat, personalised_pagerank, sharpened
+from spgcl.training.loop import train
 
 CPU = torch.device("cpu")
 

@@ -10,8 +10,8 @@ from spgcl.evaluation import probe
 from spgcl.graph import Graph
 from spgcl.methods import create, parameters
 from spgcl.methods.node2vec import Node2Vec
-from spgcl.training import draws, train
-from spgcl.walks import random_walks
+from spgcl.methods.parts.walks import random_walks
+from spgcl.training.loop import draws, train
 
 CPU = torch.device("cpu")
 TINY = {

@@ -8,13 +8,13 @@ import pytest
 import torch
 
 import spgcl
-from spgcl.kernels import Keys
-from spgcl.levels import Level
+from spgcl.engine.kernels.step import Keys
+from spgcl.engine.levels import Level
+from spgcl.engine.tensors import GraphTensors
 from spgcl.methods import create
 from spgcl.methods.method import Prepared
+from spgcl.methods.parts.pools import Pool, draw_distinct, neighbourhood_lists, padded_pool, reaching_seeds
 from spgcl.methods.spgcl import SPGCL
-from spgcl.pairs import Pool, draw_distinct, neighbourhood_lists, padded_pool, reaching_seeds
-from spgcl.tensors import GraphTensors
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "published-like": {"batch_norm": "affine", "own_positive": True, "head_activation": "prelu"},

@@ -10,9 +10,9 @@ from spgcl.estimator import Embedder
 from spgcl.evaluation import probe
 from spgcl.graph import Graph
 from spgcl.methods import create, resolved_settings
-from spgcl.runs import describe_source, fit_run
-from spgcl.storage import Run, load_method, read_results
-from spgcl.training import train
+from spgcl.runs.fit import describe_source, fit_run
+from spgcl.runs.record import Run, load_method, read_results
+from spgcl.training.loop import train
 
 CPU = torch.device("cpu")
 UNTRAINED = {

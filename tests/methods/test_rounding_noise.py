@@ -6,7 +6,7 @@ import torch
 
 import spgcl
 from spgcl.methods import METHODS, create, parameters
-from spgcl.training import train
+from spgcl.training.loop import train
 
 SMALL = {"hidden": 24, "embedding_width": 16, "predictor_width": 20, "projection": 16, "steps": 12}
 SMALL |= {"clusters": 8, "clusterings": 2, "cluster_steps": 3, "negatives": 2, "learning_rate": 0.01}

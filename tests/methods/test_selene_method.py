@@ -8,15 +8,15 @@ import torch
 from scipy import sparse
 from torch.autograd import gradcheck
 
-from spgcl.augment import drop_edges, mask_features
+from spgcl.engine.tensors import SparseMatrix
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods import create
 from spgcl.methods.bgrl import cosine_schedule
 from spgcl.methods.parameters import parameters
+from spgcl.methods.parts.augment import drop_edges, mask_features
 from spgcl.methods.selene import SELENE, decorrelation_loss, walk_encodings
-from spgcl.tensors import SparseMatrix
-from spgcl.training import train
+from spgcl.training.loop import train
 
 CPU = torch.device("cpu")
 TINY = {"hidden": 8, "projection_width": 5, "seeds": 20, "steps": 5, "learning_rate": 0.05}

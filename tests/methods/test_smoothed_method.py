@@ -9,8 +9,8 @@ from spgcl.errors import InputError
 from spgcl.estimator import Embedder
 from spgcl.evaluation import probe
 from spgcl.graph import Graph
+from spgcl.graph.propagate import normalised_adjacency
 from spgcl.methods import create
-from spgcl.propagate import normalised_adjacency
 
 CPU = torch.device("cpu")
 

@@ -6,13 +6,13 @@ import pytest
 import torch
 from scipy import sparse
 
+from spgcl.engine.tensors import SparseMatrix
 from spgcl.errors import InputError
 from spgcl.evaluation import probe
 from spgcl.graph import Graph
 from spgcl.methods import create, resolved_settings
-from spgcl.pairs import cut_at_random, neighbourhood_lists, neighbourhood_union, sample_nodes
-from spgcl.tensors import SparseMatrix
-from spgcl.training import train
+from spgcl.methods.parts.pools import cut_at_random, neighbourhood_lists, neighbourhood_union, sample_nodes
+from spgcl.training.loop import train
 
 # Importing PyTorch Geometric runs torch.jit.script once, which torch calls deprecated.
 with warnings.catch_warnings():

@@ -9,14 +9,14 @@ import pytest
 import torch
 from scipy import sparse
 
-from spgcl.activations import dropout_factors
 from spgcl.datasets import Dataset, Splits, load, random_splits
+from spgcl.engine.activations import dropout_factors
+from spgcl.engine.tensors import SparseMatrix
 from spgcl.errors import InputError
 from spgcl.evaluation import score_predictions
 from spgcl.graph import Graph
 from spgcl.methods import Supervision, create
-from spgcl.tensors import SparseMatrix
-from spgcl.training import train
+from spgcl.training.loop import train
 
 CPU = torch.device("cpu")
 NAMES = ("mlp", "gcn")

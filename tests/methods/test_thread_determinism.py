@@ -3,7 +3,7 @@ import torch
 
 from spgcl.datasets import load
 from spgcl.methods import METHODS, Supervision, create, parameters
-from spgcl.training import train
+from spgcl.training.loop import train
 
 # Large enough for torch to share the work among threads, and small enough for seconds in all.
 SIZES = {"hidden": 64, "steps": 3, "embedding_width": 64, "predictor_width": 64, "projection": 64}

@@ -6,13 +6,13 @@ import pytest
 import torch
 from differences import assert_gradients_match_central_differences
 
-from spgcl.convolutions import Block
+from spgcl.engine.convolutions import Block
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods import create
 from spgcl.methods.gae import reconstruction
 from spgcl.methods.vgae import VGAE, divergence_from_prior
-from spgcl.training import train
+from spgcl.training.loop import train
 
 CPU = torch.device("cpu")
 TINY = {"hidden": 8, "embedding_width": 4, "steps": 6, "learning_rate": 0.05}

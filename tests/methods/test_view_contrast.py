@@ -12,7 +12,7 @@ from spgcl.graph import Graph
 from spgcl.methods.gca import GCA
 from spgcl.methods.grace import GRACE
 from spgcl.methods.graphcl import GraphCL
-from spgcl.training import train
+from spgcl.training.loop import train
 
 CPU = torch.device("cpu")
 each_method = pytest.mark.parametrize("kind", [GRACE, GCA, GraphCL])

@@ -14,8 +14,8 @@ from spgcl.graph import Graph
 from spgcl.io import write_embeddings
 from spgcl.methods import resolved_settings
 from spgcl.report.material import Material
-from spgcl.runs import describe_source
-from spgcl.storage import Run, write_run
+from spgcl.runs.fit import describe_source
+from spgcl.runs.record import Run, write_run
 
 QUICK = [
     "--threads",

@@ -6,7 +6,7 @@ import pytest
 
 from spgcl.cli import run
 from spgcl.report.comparison import compare_runs
-from spgcl.storage import read_run
+from spgcl.runs.record import read_run
 
 QUICK = ["--threads", "1", "--set", "hidden=8", "--set", "seeds=16", "--set", "pool_size=64"]
 

@@ -8,13 +8,13 @@ import pytest
 from spgcl.errors import InputError
 from spgcl.evaluation import most_similar
 from spgcl.graph import Graph
-from spgcl.projection import principal_plane
 from spgcl.report.columns import Column, categorised, read_columns
 from spgcl.report.material import MOST_NODES
 from spgcl.report.nearest import nearest_nodes
 from spgcl.report.page import write_page
 from spgcl.report.points import map_data, packed
 from spgcl.report.single import describe_run
+from spgcl.runs.plane import principal_plane
 
 
 def unpacked(item):

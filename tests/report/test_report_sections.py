@@ -27,8 +27,8 @@ from spgcl.report.homophily import homophily, similar_mixing
 from spgcl.report.paper import Quoted, paper_figure
 from spgcl.report.scores import confusion, evaluation
 from spgcl.report.summary import repeating_command, score_text, summary
-from spgcl.runs import DECIDING
-from spgcl.storage import read_run
+from spgcl.runs.fit import DECIDING
+from spgcl.runs.record import read_run
 
 
 def quiet(words: str) -> None:

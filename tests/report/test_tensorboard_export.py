@@ -5,7 +5,7 @@ import json
 import pytest
 
 from spgcl.cli import run
-from spgcl.storage import read_run
+from spgcl.runs.record import read_run
 
 event_accumulator = pytest.importorskip(
     "tensorboard.backend.event_processing.event_accumulator",

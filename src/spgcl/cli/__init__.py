@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from spgcl import __version__
-from spgcl.cli.bench import app as bench_app
 from spgcl.cli.datasets import app as datasets_app
 from spgcl.cli.embed import embed
 from spgcl.cli.evaluate import evaluate
@@ -34,7 +33,6 @@ app.command("inspect")(inspect)
 app.command("methods")(methods)
 app.command("report")(report)
 app.add_typer(datasets_app, name="datasets")
-app.add_typer(bench_app, name="bench")
 
 # Typer carries its own copy of Click in new versions and uses the installed one in old ones; either way
 # these are the bases of the error that Typer exports.
@@ -59,11 +57,11 @@ def options(
     del version
 
 
-def run(arguments: Sequence[str]) -> int:
+def run(arguments: Sequence[str], commands: typer.Typer = app, name: str = "spgcl") -> int:
     """Run one command line and return its exit code; every failure is one line on stderr."""
     try:
-        code = typer.main.get_command(app).main(
-            args=list(arguments), prog_name="spgcl", standalone_mode=False
+        code = typer.main.get_command(commands).main(
+            args=list(arguments), prog_name=name, standalone_mode=False
         )
         return int(code or 0)
     except (InputError, OSError) as error:

@@ -43,13 +43,14 @@ def embed(
     """Embed a graph, old and new nodes alike, with the weights of a run and without training."""
     import torch
 
-    from spgcl.cli.alike import resolve_alike
-    from spgcl.estimator import choose_device, require_embeddable
+    from spgcl.engine.device import choose_device
+    from spgcl.estimator import require_embeddable
     from spgcl.io import require_free, write_embedding_file
     from spgcl.methods.memory import explained_memory
-    from spgcl.projection import plane_of
-    from spgcl.storage import load_method, read_run, unfinished
-    from spgcl.training import require_finite, sameness
+    from spgcl.runs.alike import resolve_alike
+    from spgcl.runs.plane import plane_of
+    from spgcl.runs.record import load_method, read_run, unfinished
+    from spgcl.training.advice import require_finite, sameness
 
     require_free(out, overwrite=overwrite)
     record = read_run(run)

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from spgcl.cli.graphs import Loaded
     from spgcl.graph import Graph
-    from spgcl.storage import Run
+    from spgcl.runs.record import Run
+    from spgcl.runs.sources import Loaded
 
 
 def evaluate(
@@ -70,7 +70,7 @@ def run_folders(run: Path) -> list[Path]:
 
 def _require_alike(folders: list[Path]) -> None:
     """Retrainings differ by their seed alone; a folder left over from other settings is told apart."""
-    from spgcl.storage import read_run
+    from spgcl.runs.record import read_run
 
     first = read_run(folders[0])
     for folder in folders[1:]:
@@ -88,8 +88,8 @@ def _require_alike(folders: list[Path]) -> None:
 
 
 def _labelled(folder: Path, labels: Path | None) -> "Loaded":
-    from spgcl.cli.graphs import resolve_recorded
-    from spgcl.storage import load_held_out, read_run
+    from spgcl.runs.record import load_held_out, read_run
+    from spgcl.runs.sources import resolve_recorded
 
     run = read_run(folder)
     loaded = resolve_recorded(run.graph, labels)
@@ -105,7 +105,7 @@ def _labelled(folder: Path, labels: Path | None) -> "Loaded":
 
 def is_as_fitted(graph: "Graph", run: "Run") -> bool:
     """Whether a graph, read again, is still the one that a run was trained on."""
-    from spgcl.cli.graphs import training_graph
+    from spgcl.runs.sources import training_graph
 
     try:
         trained_on = training_graph(graph, run.graph["options"], run.hold_out_edges, run.seed)[0]
@@ -130,7 +130,7 @@ def _scores(folder: Path, loaded: "Loaded", protocol: str, device: str, *, quiet
     from spgcl.evaluation import link_scores
     from spgcl.evaluation.task import task_digest
     from spgcl.methods import find
-    from spgcl.storage import load_held_out, read_results, unfinished
+    from spgcl.runs.record import load_held_out, read_results, unfinished
 
     run, embeddings, node_ids = read_results(folder)
     if remark := unfinished(folder, run):
@@ -160,7 +160,7 @@ def _with_labels(
     *,
     quiet: bool,
 ) -> dict[str, Any]:
-    from spgcl.estimator import scoring_device
+    from spgcl.engine.device import scoring_device
     from spgcl.evaluation import cluster, knn, probe, tuned_probe
 
     assert loaded.labels is not None
@@ -200,7 +200,7 @@ def _by_predictions(
 def _written(folder: Path, record: dict[str, Any]) -> InputError | None:
     """Keep scores beside their run, or say why that cannot be."""
     from spgcl.files import replacing
-    from spgcl.storage import to_json
+    from spgcl.runs.record import to_json
 
     target = folder / "eval.json"
     try:

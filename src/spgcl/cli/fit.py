@@ -35,9 +35,9 @@ from spgcl.cli.progress import progress_line
 from spgcl.errors import InputError, NoFeaturesError
 
 if TYPE_CHECKING:
-    from spgcl.cli.graphs import Loaded
     from spgcl.methods import Supervision
-    from spgcl.storage import Run
+    from spgcl.runs.record import Run
+    from spgcl.runs.sources import Loaded
 
 
 def fit(
@@ -91,13 +91,12 @@ def fit(
     """Train on a graph and write weights, embeddings and a record; only supervised methods look at labels."""
     import torch
 
-    from spgcl.cli.graphs import resolve, training_graph
-    from spgcl.estimator import choose_device
+    from spgcl.engine.device import choose_device
+    from spgcl.engine.recording import waking
     from spgcl.evaluation.health import observer
     from spgcl.methods import find, resolved_settings
     from spgcl.methods.presets import require_preset
-    from spgcl.recording import waking
-    from spgcl.runs import (
+    from spgcl.runs.fit import (
         describe_source,
         drop_derived,
         drop_scores,
@@ -107,7 +106,8 @@ def fit(
         remove_run,
         tidy,
     )
-    from spgcl.storage import Run, write_run
+    from spgcl.runs.record import Run, write_run
+    from spgcl.runs.sources import resolve, training_graph
 
     if resume and overwrite:
         raise InputError("--resume and --overwrite contradict each other; choose one")

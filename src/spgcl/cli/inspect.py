@@ -34,8 +34,8 @@ def inspect(
     json: JsonOption = False,
 ) -> None:
     """Say what a graph is: size, degrees, isolated nodes, and with labels its homophily."""
-    from spgcl.cli.graphs import resolve
     from spgcl.evaluation.statistics import describe
+    from spgcl.runs.sources import resolve
 
     options = GraphOptions(features, structural, source, target, weight, attributes, id_, directed)
     loaded = resolve(graph, options, labels)

@@ -17,8 +17,8 @@ from spgcl.cli.progress import progress_line
 from spgcl.errors import InputError
 
 if TYPE_CHECKING:
-    from spgcl.cli.graphs import Loaded
     from spgcl.report.material import Material
+    from spgcl.runs.sources import Loaded
 
 # What `describe_run` says it is doing, at most; a progress line needs to know.
 _STAGES = 11
@@ -119,11 +119,11 @@ def _describe(folder: Path, path: Path, wanted: Wanted, *, quiet: bool) -> dict[
 
 
 def _compare(folders: list[Path], path: Path, wanted: Wanted, *, quiet: bool) -> dict[str, Any]:
-    from spgcl.cli.graphs import resolve_recorded
     from spgcl.report.comparison import compare_runs
     from spgcl.report.page import write_page
     from spgcl.report.tensorboard import write_tensorboard
-    from spgcl.storage import read_run
+    from spgcl.runs.record import read_run
+    from spgcl.runs.sources import resolve_recorded
 
     entries = []
     with _progress(f"{len(folders)} runs", len(folders), quiet=quiet) as say:
@@ -144,11 +144,11 @@ def _material(folder: Path, wanted: Wanted, say: Callable[[str], None]) -> "Mate
     import numpy as np
 
     from spgcl.cli.evaluate import is_as_fitted
-    from spgcl.cli.graphs import resolve_recorded
-    from spgcl.estimator import scoring_device
+    from spgcl.engine.device import scoring_device
     from spgcl.report.columns import read_columns
     from spgcl.report.material import Material
-    from spgcl.storage import read_results
+    from spgcl.runs.record import read_results
+    from spgcl.runs.sources import resolve_recorded
 
     say("reading")
     run, vectors, node_ids = read_results(folder)
@@ -180,7 +180,7 @@ def _material(folder: Path, wanted: Wanted, say: Callable[[str], None]) -> "Mate
 def _evaluated(folder: Path, load: "Callable[[], Loaded]", wanted: Wanted) -> dict[str, Any] | None:
     """What `spgcl eval` found or, where it did not run or other labels are given, finds now."""
     from spgcl.cli.evaluate import evaluate_one
-    from spgcl.storage import load_held_out
+    from spgcl.runs.record import load_held_out
 
     path, protocol = folder / "eval.json", "paper"
     if path.exists():

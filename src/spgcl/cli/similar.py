@@ -18,7 +18,7 @@ def similar(
 ) -> None:
     """Nearest nodes by cosine similarity of their embeddings, exact."""
     from spgcl.evaluation import most_similar
-    from spgcl.storage import read_results
+    from spgcl.runs.record import read_results
 
     _, embeddings, node_ids = read_results(run)
     places = [place for place, known in enumerate(node_ids.tolist()) if str(known) == node]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from spgcl.errors import InputError
 from spgcl.graph import Graph
-from spgcl.seeds import checked_seed
+from spgcl.graph.checks import checked_seed
 
 Metric = Literal["accuracy", "roc_auc"]
 

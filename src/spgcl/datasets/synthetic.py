@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from spgcl.datasets.dataset import Dataset, random_splits
 from spgcl.errors import InputError
 from spgcl.graph import Graph
-from spgcl.seeds import checked_seed
+from spgcl.graph.checks import checked_seed
 
 # The signal is weak enough that a node's own features say less about its class than its neighbourhood does.
 _SMALL = {"num_nodes": 1500, "num_classes": 5, "average_degree": 10.0, "num_features": 64, "signal": 1.25}

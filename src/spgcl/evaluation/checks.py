@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from spgcl.comparable import comparable_rows
+from spgcl.engine.similarity import comparable_rows
 from spgcl.errors import InputError, unknown
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from spgcl.engine.similarity import squared_lengths, unit_rows
 from spgcl.evaluation.checks import checked_classes, comparable_embeddings
 from spgcl.evaluation.metrics import adjusted_rand_index, normalised_mutual_information
-from spgcl.evaluation.unit_rows import squared_lengths, unit_rows
 
 _STARTS = 3
 _ITERATIONS = 300

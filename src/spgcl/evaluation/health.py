@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from spgcl.methods.method import Method, Prepared
-from spgcl.training import Observer
+from spgcl.training.loop import Observer
 
 _BLOCK_ROWS = 1024
 _MOST_ANCHORS = 4096

@@ -9,14 +9,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from spgcl.engine.optimiser import Adam
+from spgcl.engine.recording import aside, recording
 from spgcl.errors import InputError
 from spgcl.evaluation.checks import checked_task
 from spgcl.evaluation.fixed_rows import fixed_rows
 from spgcl.evaluation.metrics import MEASURES
 from spgcl.evaluation.scores import Scores, SplitScore
 from spgcl.evaluation.stacking import Stack, logits_of, nodes_of, stacks
-from spgcl.optimiser import Adam
-from spgcl.recording import aside, recording
 
 if TYPE_CHECKING:
     from spgcl.datasets.dataset import Splits

@@ -7,14 +7,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from spgcl.comparable import comparable_rows
+from spgcl.engine.similarity import comparable_rows, largest, unit_rows
 from spgcl.errors import InputError
 from spgcl.evaluation.checks import checked_task, comparable_embeddings
 from spgcl.evaluation.metrics import MEASURES
 from spgcl.evaluation.scores import Scores, SplitScore
 from spgcl.evaluation.stacking import nodes_of
-from spgcl.evaluation.unit_rows import unit_rows
-from spgcl.largest import largest
 
 if TYPE_CHECKING:
     from spgcl.datasets.dataset import Splits

@@ -10,7 +10,7 @@ from scipy import sparse
 from spgcl.errors import InputError
 from spgcl.evaluation.checks import checked_labels
 from spgcl.graph import Graph
-from spgcl.propagate import normalised_adjacency, smooth
+from spgcl.graph.propagate import normalised_adjacency, smooth
 
 _EXACT_NODES = 20_000
 _BLOCK_BYTES = 64 * 2**20

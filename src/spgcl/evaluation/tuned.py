@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from spgcl.comparable import comparable_rows
+from spgcl.engine.similarity import comparable_rows
 from spgcl.errors import InputError
 from spgcl.evaluation.checks import checked_task
 from spgcl.evaluation.metrics import MEASURES

@@ -1,5 +1,6 @@
 """People's files and objects become graphs here, and embeddings become files."""
 
+from spgcl.graph.matching import match_features, require_comparable, require_same_direction
 from spgcl.io.embeddings import (
     Coordinates,
     read_coordinates,
@@ -11,7 +12,6 @@ from spgcl.io.embeddings import (
     write_map,
 )
 from spgcl.io.labels import read_labels
-from spgcl.io.matching import match_features, require_comparable, require_same_direction
 from spgcl.io.read import read_graph
 
 __all__ = [

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from spgcl.errors import InputError, unknown
 from spgcl.files import replacing
-from spgcl.graph import checked_ids
+from spgcl.graph.checks import checked_ids
 from spgcl.io.opening import opening, require_file
 
 Format = Literal["parquet", "npy", "csv"]

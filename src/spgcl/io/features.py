@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from spgcl.errors import InputError
-from spgcl.graph import Features, checked_features
+from spgcl.graph.checks import Features, checked_features, frozen
 from spgcl.io.opening import opening, require_file, suffix_of
 
 TABLES = (".csv", ".tsv", ".txt", ".parquet")
@@ -74,12 +74,6 @@ def read_npy(path: Path) -> NDArray[Any]:
     """The array of an `.npy`; a pickle in it is refused."""
     with opening(path, "NumPy file"), path.open("rb") as file:
         return frozen(np.lib.format.read_array(file, allow_pickle=False))
-
-
-def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """The same array made read-only: nobody else holds it, so that a Graph can keep it without a copy."""
-    array.setflags(write=False)
-    return array
 
 
 def _read_feature_table(path: Path, id_column: str | None) -> NodeFeatures:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spgcl.errors import InputError, unknown
-from spgcl.graph import checked_ids
+from spgcl.graph.checks import checked_ids
 from spgcl.io.draft import NO_WEIGHTS, Draft
 from spgcl.io.opening import opening, require_file
 

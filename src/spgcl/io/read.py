@@ -11,11 +11,11 @@ from scipy import sparse
 
 from spgcl.errors import InputError, NoFeaturesError, unknown
 from spgcl.graph import Graph
+from spgcl.graph.structural import Structural, with_structural
 from spgcl.io.draft import NO_WEIGHTS, Draft, first_edge_of, is_integer, positions_of, refuse_columns
 from spgcl.io.features import NodeFeatures, read_features
 from spgcl.io.objects import as_matrix, comes_from, from_adjacency, from_edge_array, from_pyg
 from spgcl.io.opening import suffix_of
-from spgcl.io.structural import Structural, with_structural
 
 EDGE_LISTS = (".csv", ".tsv", ".txt", ".edges", ".parquet")
 SAVED_DATA = (".pt", ".pth")

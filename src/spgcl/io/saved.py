@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from spgcl.errors import InputError
+from spgcl.graph.checks import frozen
 from spgcl.io.draft import Draft
-from spgcl.io.features import frozen
 from spgcl.io.objects import comes_from, from_attributes, from_pyg
 from spgcl.io.opening import opening, require_file
 

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from spgcl.errors import InputError, unknown
+from spgcl.graph.checks import checked_seed
 from spgcl.methods.afgrl import AFGRL
 from spgcl.methods.bgrl import BGRL
 from spgcl.methods.deepwalk import DeepWalk
@@ -32,7 +33,6 @@ from spgcl.methods.spgcl import SPGCL
 from spgcl.methods.supervised import Supervision
 from spgcl.methods.untrained import Untrained
 from spgcl.methods.vgae import VGAE
-from spgcl.seeds import checked_seed
 
 # The default first, then the baselines in the order of the paper's tables, then those that train nothing.
 METHODS: dict[str, type[Method]] = {

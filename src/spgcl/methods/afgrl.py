@@ -7,15 +7,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize, pad
 
-from spgcl.all_pairs import extended
-from spgcl.encoders import BatchNorm, Encoder
+from spgcl.engine.all_pairs import extended
+from spgcl.engine.encoders import BatchNorm, Encoder
+from spgcl.engine.kernels import nearest
+from spgcl.engine.similarity import largest
+from spgcl.engine.tensors import SparseMatrix
 from spgcl.graph import Graph
-from spgcl.kernels import nearest
-from spgcl.largest import largest
 from spgcl.methods.bgrl import cosine_schedule, move_average
 from spgcl.methods.gae import PreparedPairs, is_entry
 from spgcl.methods.method import Method, Prepared
-from spgcl.tensors import SparseMatrix
 
 # Similarities of one block of rows with all nodes, or with all centres, are never larger than this.
 BLOCK_BYTES = 64 * 2**20

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
-from spgcl.augment import drop_edges, mask_features
-from spgcl.encoders import BatchNorm, Encoder
+from spgcl.engine.encoders import BatchNorm, Encoder
+from spgcl.engine.tensors import GraphTensors
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
-from spgcl.tensors import GraphTensors
+from spgcl.methods.parts.augment import drop_edges, mask_features
 
 
 def bootstrap_loss(predictions: Tensor, targets: Tensor) -> Tensor:

@@ -7,8 +7,8 @@ from torch import Tensor
 
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
-from spgcl.methods.skipgram import SkipGram
-from spgcl.walks import WalkGraph, random_walks
+from spgcl.methods.parts.skipgram import SkipGram
+from spgcl.methods.parts.walks import WalkGraph, random_walks
 
 
 class DeepWalk(Method):

@@ -6,11 +6,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from spgcl.augment import shuffle_nodes
-from spgcl.encoders import Activation, BatchNorm, Encoder
+from spgcl.engine.encoders import Activation, BatchNorm, Encoder
+from spgcl.engine.tensors import GraphTensors
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
-from spgcl.tensors import GraphTensors
+from spgcl.methods.parts.augment import shuffle_nodes
 
 
 class DGI(Method):

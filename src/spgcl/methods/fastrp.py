@@ -9,10 +9,10 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
+from spgcl.engine.tensors import GraphTensors, SparseMatrix
 from spgcl.graph import Graph
 from spgcl.methods.memory import require_bytes
 from spgcl.methods.method import Method, Prepared
-from spgcl.tensors import GraphTensors, SparseMatrix
 
 
 @dataclass(eq=False, kw_only=True)

@@ -7,13 +7,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from spgcl.all_pairs import SOFTPLUS_PRODUCTS, summed_softplus
-from spgcl.convolutions import Block, Convolution
-from spgcl.encoders import BatchNorm, Encoder
+from spgcl.engine.all_pairs import SOFTPLUS_PRODUCTS, summed_softplus
+from spgcl.engine.convolutions import Block, Convolution
+from spgcl.engine.encoders import BatchNorm, Encoder
+from spgcl.engine.pair_products import entry_products, pair_products
+from spgcl.engine.tensors import GraphTensors, SparseMatrix
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
-from spgcl.pairs import entry_products, pair_products
-from spgcl.tensors import GraphTensors, SparseMatrix
 
 
 @dataclass(eq=False, kw_only=True)

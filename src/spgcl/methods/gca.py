@@ -8,12 +8,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from spgcl.augment import drop_edges, mask_features
-from spgcl.encoders import Activation, BatchNorm, Encoder
+from spgcl.engine.encoders import Activation, BatchNorm, Encoder
+from spgcl.engine.tensors import GraphTensors
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
-from spgcl.methods.node_contrast import CONTRAST_PRODUCTS, node_contrast, projection_head
-from spgcl.tensors import GraphTensors
+from spgcl.methods.parts.augment import drop_edges, mask_features
+from spgcl.methods.parts.node_contrast import CONTRAST_PRODUCTS, node_contrast, projection_head
 
 Centrality = Literal["degree", "eigenvector", "pagerank"]
 Numbers = NDArray[np.float64]

@@ -5,10 +5,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from spgcl.engine.optimiser import Adam
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.supervised import Classifiers, PreparedTargets, first_layer_decay, training_loss
-from spgcl.optimiser import Adam
 
 
 class SupervisedGCN(Method):

@@ -9,14 +9,15 @@ from scipy import sparse
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from spgcl.all_pairs import SOFTPLUS_PRODUCTS, summed_softplus
-from spgcl.convolutions import Convolution
-from spgcl.encoders import Activation, BatchNorm, Encoder
+from spgcl.engine.all_pairs import SOFTPLUS_PRODUCTS, summed_softplus
+from spgcl.engine.convolutions import Convolution
+from spgcl.engine.encoders import Activation, BatchNorm, Encoder
+from spgcl.engine.pair_products import entry_products, pair_products
+from spgcl.engine.tensors import GraphTensors, SparseMatrix
 from spgcl.graph import Graph
 from spgcl.methods.dgi import Bilinear
 from spgcl.methods.method import Method, Prepared
-from spgcl.pairs import entry_products, pair_products, sample_nodes
-from spgcl.tensors import GraphTensors, SparseMatrix
+from spgcl.methods.parts.pools import sample_nodes
 
 # Numbers in a block of products with sampled rows: 64 MiB of float32.
 BLOCK_NUMBERS = 2**24

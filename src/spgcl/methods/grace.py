@@ -5,12 +5,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from spgcl.augment import drop_edges, mask_features
-from spgcl.encoders import Activation, BatchNorm, Encoder
+from spgcl.engine.encoders import Activation, BatchNorm, Encoder
+from spgcl.engine.tensors import GraphTensors
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
-from spgcl.methods.node_contrast import CONTRAST_PRODUCTS, node_contrast, projection_head
-from spgcl.tensors import GraphTensors
+from spgcl.methods.parts.augment import drop_edges, mask_features
+from spgcl.methods.parts.node_contrast import CONTRAST_PRODUCTS, node_contrast, projection_head
 
 
 class GRACE(Method):

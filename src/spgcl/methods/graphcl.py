@@ -5,12 +5,19 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from spgcl.augment import add_edges, drop_edges, drop_features, keep_nodes, random_nodes, walked_nodes
-from spgcl.encoders import Activation, BatchNorm, Encoder
+from spgcl.engine.encoders import Activation, BatchNorm, Encoder
+from spgcl.engine.tensors import GraphTensors
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
-from spgcl.methods.node_contrast import CONTRAST_PRODUCTS, node_contrast, projection_head
-from spgcl.tensors import GraphTensors
+from spgcl.methods.parts.augment import (
+    add_edges,
+    drop_edges,
+    drop_features,
+    keep_nodes,
+    random_nodes,
+    walked_nodes,
+)
+from spgcl.methods.parts.node_contrast import CONTRAST_PRODUCTS, node_contrast, projection_head
 
 Augmentation = Literal["nodes", "edges", "attributes", "subgraph", "any"]
 KINDS: tuple[Augmentation, ...] = ("nodes", "edges", "attributes", "subgraph")

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from spgcl.engine.optimiser import Adam
+from spgcl.engine.tensors import GraphTensors
 from spgcl.graph import Graph
-from spgcl.optimiser import Adam
-from spgcl.tensors import GraphTensors
 
 
 @dataclass(eq=False)

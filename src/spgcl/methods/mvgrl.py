@@ -7,14 +7,14 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from spgcl.augment import shuffle_nodes
-from spgcl.diffusion import EXACT_UP_TO, heat, personalised_pagerank, sharpened
-from spgcl.encoders import Activation, BatchNorm, Encoder
+from spgcl.engine.encoders import Activation, BatchNorm, Encoder
+from spgcl.engine.tensors import DENSE_FROM, GraphTensors, SparseMatrix
 from spgcl.graph import Graph
 from spgcl.methods.dgi import Bilinear, noise_contrastive, summarise
 from spgcl.methods.memory import require_bytes
 from spgcl.methods.method import Method, Prepared
-from spgcl.tensors import DENSE_FROM, GraphTensors, SparseMatrix
+from spgcl.methods.parts.augment import shuffle_nodes
+from spgcl.methods.parts.diffusion import EXACT_UP_TO, heat, personalised_pagerank, sharpened
 
 # Entries kept in a row where a graph is too large for all of them.
 KEPT_ABOVE = 64

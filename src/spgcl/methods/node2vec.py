@@ -8,8 +8,8 @@ from torch import Tensor
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
-from spgcl.methods.skipgram import SkipGram
-from spgcl.walks import WalkGraph, random_walks
+from spgcl.methods.parts.skipgram import SkipGram
+from spgcl.methods.parts.walks import WalkGraph, random_walks
 
 # Of p and q and their inverses: walks compare biases in float32.
 LARGEST_BIAS = 1e6

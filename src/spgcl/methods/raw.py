@@ -5,10 +5,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from spgcl.engine.tensors import GraphTensors, SparseMatrix
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.smoothed import require_room
-from spgcl.tensors import GraphTensors, SparseMatrix
 
 
 class Raw(Method):

@@ -10,14 +10,15 @@ from scipy import sparse
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
-from spgcl.augment import drop_edges, mask_features
-from spgcl.encoders import Encoder
+from spgcl.engine.encoders import Encoder
+from spgcl.engine.tensors import GraphTensors, SparseMatrix, divided_by_row_sums
 from spgcl.errors import InputError
-from spgcl.graph import Features, Graph
+from spgcl.graph import Graph
+from spgcl.graph.checks import Features
 from spgcl.methods.bgrl import cosine_schedule
 from spgcl.methods.method import Method, Prepared
-from spgcl.pairs import sample_nodes
-from spgcl.tensors import GraphTensors, SparseMatrix, divided_by_row_sums
+from spgcl.methods.parts.augment import drop_edges, mask_features
+from spgcl.methods.parts.pools import sample_nodes
 
 # Keeps the gradient of a column that is the same for all nodes finite.
 SMALLEST_VARIANCE = 1e-12

@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from spgcl.comparable import comparable_rows
+from spgcl.engine.similarity import comparable_rows
+from spgcl.engine.tensors import GraphTensors, SparseMatrix
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
-from spgcl.tensors import GraphTensors, SparseMatrix
 
 MOST_BYTES = 8 * 2**30
 

@@ -6,11 +6,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from spgcl.engine.tensors import GraphTensors
 from spgcl.graph import Graph
-from spgcl.io.structural import spectral_features
+from spgcl.graph.structural import spectral_features
 from spgcl.methods.memory import require_bytes
 from spgcl.methods.method import Method, Prepared
-from spgcl.tensors import GraphTensors
 
 
 @dataclass(eq=False, kw_only=True)

@@ -6,21 +6,22 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from spgcl import kernels
-from spgcl.activations import activate
-from spgcl.convolutions import EncoderKind
-from spgcl.encoders import Activation, BatchNorm, Encoder, activation_module
+from spgcl.engine.activations import activate
+from spgcl.engine.convolutions import EncoderKind
+from spgcl.engine.encoders import Activation, BatchNorm, Encoder, activation_module
+from spgcl.engine.kernels import step as kernels
+from spgcl.engine.levels import Level, activated, unit_rows
+from spgcl.engine.pair_products import inner_products
+from spgcl.engine.tensors import GraphTensors, distinct
 from spgcl.errors import InputError
 from spgcl.graph import Graph
-from spgcl.levels import Level, activated, unit_rows
-from spgcl.losses import single_pass_contrastive
 from spgcl.methods.method import Method, Prepared
-from spgcl.pairs import (
+from spgcl.methods.parts.losses import single_pass_contrastive
+from spgcl.methods.parts.pools import (
     Pool,
     cover_ratio,
     cut_at_random,
     draw_distinct,
-    inner_products,
     neighbourhood_lists,
     neighbourhood_union,
     overlap_ratio,
@@ -28,7 +29,6 @@ from spgcl.pairs import (
     sample_nodes,
     top_similar,
 )
-from spgcl.tensors import GraphTensors, distinct
 
 # Above this, arrays over all nodes cost more than waiting for the host to learn what a step needs.
 MOST_STATIC_NODES = 500_000

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
-from spgcl.augment import drop_features
 from spgcl.datasets.dataset import Splits
-from spgcl.encoders import drop
+from spgcl.engine.encoders import drop
+from spgcl.engine.optimiser import Adam
+from spgcl.engine.tensors import GraphTensors
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods.method import Prepared
-from spgcl.optimiser import Adam
-from spgcl.tensors import GraphTensors
+from spgcl.methods.parts.augment import drop_features
 
 # Models where a graph has one split, as many as the paper's protocol has starts.
 STARTS = 10

@@ -5,11 +5,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spgcl.convolutions import EncoderKind
-from spgcl.encoders import Activation, Encoder
+from spgcl.engine.convolutions import EncoderKind
+from spgcl.engine.encoders import Activation, Encoder
+from spgcl.engine.tensors import GraphTensors
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
-from spgcl.tensors import GraphTensors
 
 
 class Untrained(Method):

@@ -5,9 +5,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spgcl.all_pairs import SOFTPLUS_PRODUCTS
-from spgcl.convolutions import Block, Convolution
-from spgcl.encoders import BatchNorm
+from spgcl.engine.all_pairs import SOFTPLUS_PRODUCTS
+from spgcl.engine.convolutions import Block, Convolution
+from spgcl.engine.encoders import BatchNorm
 from spgcl.graph import Graph
 from spgcl.methods.gae import PreparedPairs, first_layer, reconstruction
 from spgcl.methods.method import Method, Prepared

@@ -13,7 +13,7 @@ from spgcl.evaluation.tuned import tuned_probe
 from spgcl.files import replacing
 from spgcl.methods import create, find, parameters
 from spgcl.report.material import Material
-from spgcl.storage import to_json
+from spgcl.runs.record import to_json
 
 # Nothing is learned by these: the features, their average over neighbourhoods, an encoder as it starts.
 WITHOUT_TRAINING = ("raw", "smoothed", "untrained")

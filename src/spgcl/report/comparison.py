@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from spgcl.report.charts import Item, section, shorten, strip, strips, table, text
 from spgcl.report.curves import training_charts
 from spgcl.report.summary import METRICS, deviation_over
-from spgcl.storage import Run
+from spgcl.runs.record import Run
 
 SCORED_BY = {"paper": "paper's probe", "tuned": "tuned probe", "predictions": "own predictions"}
 

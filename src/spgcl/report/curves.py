@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spgcl.report.charts import Curve, Item, lines, section, text
-from spgcl.storage import Run
+from spgcl.runs.record import Run
 
 # What a curve is called on the page; others keep the name they were recorded by.
 TITLES = {

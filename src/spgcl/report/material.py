@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from spgcl.graph import Graph
 from spgcl.report.columns import Column
 from spgcl.report.nearest import nearest_nodes
-from spgcl.storage import Run
+from spgcl.runs.record import Run
 
 if TYPE_CHECKING:
     from spgcl.datasets.dataset import Splits

@@ -4,8 +4,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from spgcl.comparable import comparable_rows
-from spgcl.largest import largest
+from spgcl.engine.similarity import comparable_rows, largest
 
 _BLOCK_ENTRIES = 2**25
 

@@ -7,9 +7,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from spgcl.comparable import comparable_rows
+from spgcl.engine.similarity import comparable_rows, unit_rows
 from spgcl.evaluation.clustering import k_means
-from spgcl.evaluation.unit_rows import unit_rows
 from spgcl.io import Coordinates
 from spgcl.report.charts import Item, shorten
 from spgcl.report.columns import Column

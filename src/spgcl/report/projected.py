@@ -6,8 +6,8 @@ import numpy as np
 
 from spgcl.io import Coordinates, read_coordinates, write_embeddings, write_map
 from spgcl.io.embeddings import MAP
-from spgcl.projection import has_umap, principal_plane, umap_plane
 from spgcl.report.material import Material
+from spgcl.runs.plane import has_umap, principal_plane, umap_plane
 
 Projection = Literal["auto", "umap", "pca"]
 # UMAP of fewer nodes says less than the principal plane, and its neighbourhoods would be all there is.

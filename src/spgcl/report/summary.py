@@ -8,7 +8,7 @@ from typing import Any
 from spgcl.errors import InputError
 from spgcl.methods import find, parameters, resolved_settings
 from spgcl.report.charts import Item, code, facts, section, table
-from spgcl.storage import Run
+from spgcl.runs.record import Run
 
 METRICS = {"accuracy": "accuracy", "roc_auc": "ROC-AUC"}
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from spgcl.errors import InputError
-from spgcl.projection import principal_components
 from spgcl.report.material import Material
 from spgcl.report.points import all_columns
-from spgcl.storage import Run
+from spgcl.runs.plane import principal_components
+from spgcl.runs.record import Run
 
 # The projector reads text and slows down with more; the leading components keep what it can show.
 _MOST_NODES = 10_000

@@ -13,7 +13,8 @@ from scipy import sparse
 from spgcl.datasets.dataset import Splits
 from spgcl.datasets.unpickle import load_pickled_array
 from spgcl.errors import InputError
-from spgcl.graph import Features, Graph
+from spgcl.graph import Graph
+from spgcl.graph.checks import Features
 
 
 @dataclass(frozen=True, eq=False)

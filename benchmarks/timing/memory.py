@@ -1,0 +1,101 @@
+"""Peak memory of training and embedding, each in a process of its own."""
+
+import contextlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from spgcl.datasets import Dataset
+from spgcl.engine.device import peak_memory_mib
+from spgcl.graph import Graph
+from spgcl.methods import create, find
+from spgcl.methods.memory import explained_memory
+from spgcl.training.loop import train
+from timing import reference
+from timing.graphs import load_graph
+from timing.isolated import OutOfMemoryError, run_isolated
+
+_STATUS = Path("/proc/self/status")
+_CLEAR = Path("/proc/self/clear_refs")
+SEED = 0
+
+
+def measure_memory(
+    graph: str, subject: str, settings: Mapping[str, Any], device: torch.device, threads: int
+) -> dict[str, Any]:
+    """Peak memory of `fit_and_embed` in a fresh process; `peak_mib` is None where it did not fit."""
+    try:
+        return run_isolated(
+            "memory", graph=graph, subject=subject, settings=settings, device=str(device), threads=threads
+        )
+    except OutOfMemoryError:
+        return {"peak_mib": None, "before_mib": None}
+
+
+def fit_and_embed(
+    graph: str, subject: str, settings: Mapping[str, Any], device: str, threads: int
+) -> dict[str, Any]:
+    """Train and embed; give back the peak since the graph was loaded, and what was taken before.
+
+    Args:
+        graph: Name of a graph.
+        subject: "reference", or a method's name.
+        settings: Hyper-parameters.
+        device: Where to compute.
+        threads: CPU threads.
+    """
+    torch.set_num_threads(threads)
+    where = torch.device(device)
+    dataset = load_graph(graph)
+    before = forget_peak(where)
+    with explained_memory(find("spgcl" if subject == "reference" else subject), settings):
+        if subject == "reference":
+            _fit_and_embed_reference(dataset, settings, where)
+        else:
+            _fit_and_embed(subject, dataset.graph, settings, where)
+    # What was taken before was taken then, too: the system is a little behind with one of its two figures.
+    return {"peak_mib": max(before, peak_mib(where)), "before_mib": before}
+
+
+def _fit_and_embed(name: str, graph: Graph, settings: Mapping[str, Any], device: torch.device) -> None:
+    method = create(name, graph.num_features, num_nodes=graph.num_nodes, seed=SEED, settings=settings)
+    prepared = method.to(device).prepare(graph, device)
+    train(method, prepared, seed=SEED)
+    method.embed(prepared).cpu()
+
+
+def _fit_and_embed_reference(dataset: Dataset, settings: Mapping[str, Any], device: torch.device) -> None:
+    model = reference.Reference(dataset.graph.num_features, settings).to(device)
+    data = reference.prepare(reference.load(dataset), settings, device)
+    reference.train(model, data, settings["steps"], SEED)
+    reference.embed(model, data)
+
+
+def peak_mib(device: torch.device) -> float:
+    """Peak of this process: the allocator's on CUDA, the resident set elsewhere."""
+    if device.type == "cuda" or not _STATUS.exists():
+        return peak_memory_mib(device)
+    # Not getrusage: a child's figure there starts at what its parent had resident.
+    return _status_mib("VmHWM")
+
+
+def forget_peak(device: torch.device) -> float:
+    """Start the peak anew, where the system can, and say how much is taken now."""
+    if device.type == "cuda":
+        torch.cuda.init()  # type: ignore[no-untyped-call]
+        torch.cuda.reset_peak_memory_stats(device)
+        return torch.cuda.memory_allocated(device) / 2**20
+    if not _STATUS.exists():
+        return peak_memory_mib(device)
+    # Without the right to, the peak is that of loading or of training, whichever is larger.
+    with contextlib.suppress(OSError):
+        _CLEAR.write_text("5", encoding="ascii")
+    return _status_mib("VmRSS")
+
+
+def _status_mib(name: str) -> float:
+    lines = _STATUS.read_text(encoding="ascii", errors="replace").splitlines()
+    kilobytes = next(line.split()[1] for line in lines if line.startswith(f"{name}:"))
+    return int(kilobytes) / 1024

@@ -1,0 +1,1 @@
+"""A graph on a device, fast."""

@@ -1,0 +1,78 @@
+"""Which device, how products are computed on it, and how much memory was taken."""
+
+import os
+import resource
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Literal, get_args
+
+import torch
+
+from spgcl.errors import InputError, unknown
+
+Precision = Literal["auto", "float32", "tf32"]
+
+
+@contextmanager
+def arithmetic(
+    device: torch.device, precision: str = "auto", *, deterministic: bool = False
+) -> Iterator[None]:
+    """How products are computed while this is open.
+
+    Args:
+        device: Where they are computed; only CUDA has a choice.
+        precision: Factors as "float32", or rounded to ten bits of fraction ("tf32"), which "auto" takes.
+        deterministic: Add gradients up in a fixed order, so that a seed gives the same bytes on CUDA too.
+    """
+    if precision not in get_args(Precision):
+        raise unknown("precision", precision, list(get_args(Precision)))
+    if device.type != "cuda":
+        yield
+        return
+    earlier = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest" if precision == "float32" else "high")
+    try:
+        with _fixed_order() if deterministic else nullcontext():
+            yield
+    finally:
+        torch.set_float32_matmul_precision(earlier)
+
+
+@contextmanager
+def _fixed_order() -> Iterator[None]:
+    """Torch's switch for determinism, without the import of its compiler that the usual one brings."""
+    # Read by the library when it is first used.
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    earlier = torch.get_deterministic_debug_mode()
+    torch.set_deterministic_debug_mode("error")
+    try:
+        yield
+    finally:
+        torch.set_deterministic_debug_mode(earlier)
+
+
+def choose_device(name: str) -> torch.device:
+    """The device of that name; "auto" takes an accelerator when there is one."""
+    present = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if name == "auto":
+        return torch.device("cuda" if present["cuda"] else "cpu")
+    if name not in present:
+        raise unknown("device", name, ["auto", *present])
+    if not present[name]:
+        raise InputError(f"device {name!r} was asked for, but there is none here; use --device cpu or auto")
+    return torch.device(name)
+
+
+def scoring_device(name: str) -> torch.device:
+    """The same for evaluation: in place of MPS, which has no double precision, the processor."""
+    device = choose_device(name)
+    return torch.device("cpu") if device.type == "mps" else device
+
+
+def peak_memory_mib(device: torch.device) -> float:
+    """Peak memory so far: the allocator's on CUDA, the process's resident set elsewhere."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated() / 2**20
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20

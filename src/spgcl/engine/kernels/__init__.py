@@ -1,0 +1,1 @@
+"""Kernels for CUDA: sources beside this file, and how they are launched."""

@@ -1,0 +1,125 @@
+"""Where a sparse matrix has entries, and what follows from that alone, whatever the values are."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from spgcl.engine.kernels import step as kernels
+
+# A transpose reads the rows of the other factor in any order. So many rows at a time stay in the cache of a
+# CPU core; where a column has fewer entries among them, adding the parts up costs more than that gains.
+ROWS_A_PART = 8192
+LEAST_ENTRIES = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """Places of the entries of a matrix in compressed rows.
+
+    Attributes:
+        rows: Row pointers, shape (num_rows + 1,).
+        columns: Column of every entry.
+        num_columns: Width of the matrix.
+    """
+
+    rows: Tensor
+    columns: Tensor
+    num_columns: int
+
+    @property
+    def num_rows(self) -> int:
+        """Height of the matrix."""
+        return len(self.rows) - 1
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether SciPy can read the same memory."""
+        return self.columns.device.type == "cpu"
+
+    @cached_property
+    def longest(self) -> int:
+        """Most entries in a row."""
+        return int(self.rows.diff().max()) if self.num_rows else 0
+
+    @cached_property
+    def pieces(self) -> tuple[Tensor, Tensor, int]:
+        """The rows cut into pieces of few entries, for the kernels on CUDA."""
+        return kernels.cut(self.rows)
+
+    @cached_property
+    def row_of_entry(self) -> Tensor:
+        """Row of every entry, the other half of a coordinate list."""
+        numbers = torch.arange(self.num_rows, dtype=self.columns.dtype, device=self.columns.device)
+        return numbers.repeat_interleave(self.rows.diff(), output_size=len(self.columns))
+
+    @cached_property
+    def loops(self) -> Tensor:
+        """Which entries are on the diagonal."""
+        return self.row_of_entry == self.columns
+
+    @cached_property
+    def above(self) -> Tensor:
+        """Which entries are above the diagonal."""
+        return self.row_of_entry < self.columns
+
+    @cached_property
+    def row_numbers(self) -> Tensor:
+        """All rows, ascending, as the kernels have them."""
+        return torch.arange(self.num_rows, dtype=torch.int32, device=self.columns.device)
+
+    @cached_property
+    def column_numbers(self) -> Tensor:
+        """All columns, ascending, as the kernels have them."""
+        return torch.arange(self.num_columns, dtype=torch.int32, device=self.columns.device)
+
+    @cached_property
+    def transposed(self) -> tuple["Pattern", Tensor]:
+        """The pattern of the transpose, and for each of its entries the number that it has here."""
+        if self.on_cpu:
+            return self.by_columns(self._numbers)
+        columns, order = torch.sort(self.columns, stable=True)
+        bounds = torch.arange(self.num_columns + 1, dtype=columns.dtype, device=columns.device)
+        pointers = torch.searchsorted(columns, bounds).to(self.rows.dtype)
+        pattern = Pattern(pointers, self.row_of_entry[order], self.num_rows)
+        return pattern, order.to(self.columns.dtype)
+
+    @cached_property
+    def transposed_parts(self) -> list[tuple["Pattern", Tensor]]:
+        """The same of some rows at a time, on CPU."""
+        return self.parts_by_columns(self._numbers)
+
+    def by_columns(self, values: Tensor) -> tuple["Pattern", Tensor]:
+        """The transpose of a matrix with these values, on CPU: pattern and values."""
+        # Counting the entries of every column takes a third of the time of sorting them.
+        pointers, rows, order = tensors_of(self.as_scipy(values).tocsc())
+        return Pattern(pointers, rows, self.num_rows), order
+
+    def parts_by_columns(self, values: Tensor) -> list[tuple["Pattern", Tensor]]:
+        """Transposes of `ROWS_A_PART` rows at a time, or of all where parts would be thin."""
+        starts = range(0, self.num_rows, ROWS_A_PART)
+        if len(starts) < 2 or len(self.columns) < LEAST_ENTRIES * len(starts) * self.num_columns:
+            return [self.by_columns(values)]
+        parts = []
+        for start in starts:
+            part = self.as_scipy(values)[start : start + ROWS_A_PART]
+            pointers, rows, order = tensors_of(part.tocsc())
+            parts.append((Pattern(pointers, rows, part.shape[0]), order))
+        return parts
+
+    def as_scipy(self, values: Tensor) -> sparse.csr_array:
+        """The same memory as a SciPy matrix, on CPU."""
+        parts = tuple(part.numpy() for part in (values, self.columns, self.rows))
+        return sparse.csr_array(parts, shape=(self.num_rows, self.num_columns))
+
+    @property
+    def _numbers(self) -> Tensor:
+        return torch.arange(len(self.columns), dtype=self.columns.dtype)
+
+
+def tensors_of(matrix: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """Pointers, indices and values of a compressed SciPy matrix, not copied."""
+    return torch.from_numpy(matrix.indptr), torch.from_numpy(matrix.indices), torch.from_numpy(matrix.data)

@@ -1,0 +1,309 @@
+"""A graph on a device: sparse matrices with row selection and gradients, and what encoders read."""
+
+import warnings
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor, nn
+
+from spgcl.engine.kernels import step as kernels
+from spgcl.engine.patterns import Pattern, tensors_of
+from spgcl.graph import Graph
+from spgcl.graph.checks import Features
+from spgcl.graph.propagate import normalised_adjacency
+
+# Above this share of non-zeros a dense product is the faster one: measured on CPU, set lower on accelerators.
+DENSE_FROM = {"cpu": 0.1, "cuda": 0.02}
+
+
+@dataclass(frozen=True, eq=False)
+class SparseMatrix:
+    """Compressed sparse rows as tensors.
+
+    Attributes:
+        rows: Row pointers, shape (num_rows + 1,).
+        columns: Column of every entry.
+        values: Value of every entry.
+        num_columns: Width of the matrix.
+        symmetric: Whether the matrix equals its transpose, which then costs nothing.
+        lasting: Whether it serves many products, so that work on its structure pays.
+        known: Its pattern, where another matrix has the same one.
+    """
+
+    rows: Tensor
+    columns: Tensor
+    values: Tensor
+    num_columns: int
+    symmetric: bool = False
+    lasting: bool = False
+    known: Pattern | None = None
+
+    @classmethod
+    def of(cls, matrix: sparse.csr_array, device: torch.device, *, symmetric: bool = False) -> "SparseMatrix":
+        """Copy a SciPy matrix to a device."""
+        index = np.int32 if max(matrix.nnz, *matrix.shape) < 2**31 else np.int64
+        return cls(
+            rows=torch.as_tensor(np.array(matrix.indptr, dtype=index), device=device),
+            columns=torch.as_tensor(np.array(matrix.indices, dtype=index), device=device),
+            values=torch.as_tensor(np.array(matrix.data), device=device),
+            num_columns=int(matrix.shape[1]),
+            symmetric=symmetric,
+            lasting=True,
+        )
+
+    @classmethod
+    def from_entries(
+        cls, rows: Tensor, columns: Tensor, values: Tensor, shape: tuple[int, int]
+    ) -> "SparseMatrix":
+        """From entries in any order; those that repeat stand beside each other, and products add them up."""
+        owners, order = rows.sort(stable=True)
+        bounds = torch.arange(shape[0] + 1, dtype=owners.dtype, device=owners.device)
+        return cls(torch.searchsorted(owners, bounds), columns[order], values[order], shape[1])
+
+    @property
+    def num_rows(self) -> int:
+        """Height of the matrix."""
+        return len(self.rows) - 1
+
+    @property
+    def counts(self) -> Tensor:
+        """Entries in every row."""
+        return self.rows.diff()
+
+    @cached_property
+    def pattern(self) -> Pattern:
+        """Where the entries are."""
+        return self.known or Pattern(self.rows, self.columns, self.num_columns)
+
+    @property
+    def longest(self) -> int:
+        """Most entries in a row."""
+        return self.pattern.longest
+
+    @property
+    def pieces(self) -> tuple[Tensor, Tensor, int]:
+        """The rows cut into pieces of few entries, for the kernels on CUDA."""
+        return self.pattern.pieces
+
+    @property
+    def row_of_entry(self) -> Tensor:
+        """Row of every entry, the other half of a coordinate list."""
+        return self.pattern.row_of_entry
+
+    def revalued(self, values: Tensor) -> "SparseMatrix":
+        """The same entries with other values, symmetric where this one is; work on the pattern is shared."""
+        return replace(self, values=values, known=self.pattern)
+
+    @property
+    def transposed(self) -> "SparseMatrix":
+        """The transpose, entries of a row in order of the original row."""
+        # A matrix that remembered itself would stay in memory until a cycle of garbage is looked for.
+        return self if self.symmetric else self._computed_transpose
+
+    @cached_property
+    def _computed_transpose(self) -> "SparseMatrix":
+        if self.lasting or not self.pattern.on_cpu:
+            return self._transpose(*self._reordered(*self.pattern.transposed))
+        return self._transpose(*self.pattern.by_columns(self.values))
+
+    @property
+    def _transposed_parts(self) -> list["SparseMatrix"]:
+        """Transposes of some rows at a time, whose products add up to that of the transpose."""
+        return [self] if self.symmetric else self._computed_parts
+
+    @cached_property
+    def _computed_parts(self) -> list["SparseMatrix"]:
+        if self.lasting:
+            return [self._transpose(*self._reordered(*part)) for part in self.pattern.transposed_parts]
+        return [self._transpose(*part) for part in self.pattern.parts_by_columns(self.values)]
+
+    def _reordered(self, pattern: Pattern, order: Tensor) -> tuple[Pattern, Tensor]:
+        return pattern, self.values.index_select(0, order)
+
+    def _transpose(self, pattern: Pattern, values: Tensor) -> "SparseMatrix":
+        return SparseMatrix(
+            pattern.rows, pattern.columns, values, pattern.num_columns, lasting=self.lasting, known=pattern
+        )
+
+    @property
+    def recordable(self) -> bool:
+        """Whether its products are kernels on CUDA that a recorded step can hold."""
+        return self.lasting and self.columns.dtype == torch.int32 and kernels.serve(self.values)
+
+    def select(self, chosen: Tensor) -> "SparseMatrix":
+        """The chosen rows, in the order given; repeats are allowed."""
+        if self.columns.device.type == "cpu":
+            return SparseMatrix(*tensors_of(self._as_scipy[chosen.numpy()]), num_columns=self.num_columns)
+        starts = self.rows[chosen]
+        counts = self.rows[chosen + 1] - starts
+        pointers = torch.zeros(len(chosen) + 1, dtype=self.rows.dtype, device=self.rows.device)
+        torch.cumsum(counts, 0, out=pointers[1:])
+        total = int(pointers[-1])
+        offsets = (starts - pointers[:-1]).repeat_interleave(counts, output_size=total)
+        entries = offsets + torch.arange(total, device=offsets.device)
+        return SparseMatrix(pointers, self.columns[entries], self.values[entries], self.num_columns)
+
+    def restrict(self) -> tuple["SparseMatrix", Tensor]:
+        """The same matrix over the columns that occur only, and those columns in ascending order."""
+        used, places = distinct(self.columns, self.num_columns)
+        return SparseMatrix(self.rows, places.to(self.columns.dtype), self.values, len(used)), used
+
+    def dense(self) -> Tensor:
+        """The matrix with its zeros."""
+        full = torch.zeros(
+            self.num_rows, self.num_columns, dtype=self.values.dtype, device=self.values.device
+        )
+        full[self.row_of_entry.long(), self.columns.long()] = self.values
+        return full
+
+    def __matmul__(self, dense: Tensor) -> Tensor:
+        product: Tensor = _Product.apply(self, dense)  # type: ignore[no-untyped-call]
+        return product
+
+    def _times(self, dense: Tensor) -> Tensor:
+        values = self.values.to(dense.dtype)
+        if dense.device.type == "cuda":
+            # The library's product is as fast, but adds long rows up in an order that differs each time.
+            if self.recordable and dense.dtype == torch.float32:
+                places = self.pattern.row_numbers, self.pattern.column_numbers
+                return kernels.all_rows(self.pieces, self.columns, values, dense, *places)
+            return self._compressed(values) @ dense
+        # A sum over weighted rows of a table is this product, and the fastest CPU kernel for it.
+        return torch.nn.functional.embedding_bag(
+            self.columns,
+            dense.detach().contiguous(),
+            self.rows.to(self.columns.dtype),
+            mode="sum",
+            per_sample_weights=values,
+            include_last_offset=True,
+        )
+
+    def _transposed_times(self, dense: Tensor) -> Tensor:
+        if dense.device.type != "cpu":
+            return self.transposed._times(dense)
+        first, *others = self._transposed_parts
+        total, start = first._times(dense[: first.num_columns]), first.num_columns
+        for part in others:
+            total += part._times(dense[start : start + part.num_columns])
+            start += part.num_columns
+        return total
+
+    @cached_property
+    def _as_scipy(self) -> sparse.csr_array:
+        return self.pattern.as_scipy(self.values)
+
+    def _compressed(self, values: Tensor) -> Tensor:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Sparse CSR tensor support")
+            warnings.filterwarnings("ignore", message="Sparse invariant checks")
+            return torch.sparse_csr_tensor(
+                self.rows, self.columns, values, size=(self.num_rows, self.num_columns)
+            )
+
+
+class _Product(torch.autograd.Function):
+    """Sparse times dense; the gradient reaches the dense factor only."""
+
+    @staticmethod
+    def forward(ctx: Any, matrix: SparseMatrix, dense: Tensor) -> Tensor:
+        ctx.matrix = matrix
+        return matrix._times(dense)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor]:
+        return None, ctx.matrix._transposed_times(gradient)
+
+
+@dataclass(frozen=True, eq=False)
+class GraphTensors:
+    """What encoders and pair rules read of a graph.
+
+    Attributes:
+        features: One row a node, dense or sparse.
+        adjacency: Normalised adjacency with self loops, so that a hop always keeps the node itself.
+        weights: Edge weight of every entry of `adjacency`, 1 on its diagonal; None for an unweighted graph.
+    """
+
+    features: Tensor | SparseMatrix
+    adjacency: SparseMatrix
+    weights: Tensor | None = None
+
+    @classmethod
+    def of(cls, graph: Graph, device: torch.device, *, normalise_features: bool = False) -> "GraphTensors":
+        """Normalise the adjacency and, if asked, the feature rows, and move both to a device."""
+        features = divided_by_row_sums(graph.features) if normalise_features else graph.features
+        adjacency = SparseMatrix.of(normalised_adjacency(graph), device, symmetric=not graph.directed)
+        weights = None
+        if graph.weights is not None:
+            looped = (graph.adjacency + sparse.eye_array(graph.num_nodes, dtype=np.float32)).tocsr()
+            weights = torch.as_tensor(looped.data, device=device)
+        return cls(_on_device(features, device), adjacency, weights)
+
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes."""
+        return self.adjacency.num_rows
+
+    @property
+    def weighted(self) -> bool:
+        """Whether edges have weights; some encoders cannot use them."""
+        return self.weights is not None
+
+    @property
+    def device(self) -> torch.device:
+        """Where the tensors are."""
+        return self.adjacency.values.device
+
+    @property
+    def recordable(self) -> bool:
+        """Whether a step that multiplies with it can be recorded: on CUDA, by kernels of fixed shapes."""
+        features = self.features
+        return self.adjacency.recordable and (isinstance(features, Tensor) or features.recordable)
+
+    @cached_property
+    def smoothed(self) -> Tensor:
+        """One propagation of dense features, computed once: the first layer of a GCN needs no more."""
+        if isinstance(self.features, SparseMatrix):
+            raise TypeError("sparse features are multiplied by the weights first, then propagated")
+        return self.adjacency @ self.features
+
+    @cached_property
+    def padded_smoothed(self) -> Tensor:
+        """The same with columns of zeros up to a multiple of eight, at which products are twice as fast."""
+        return nn.functional.pad(self.smoothed, (0, -self.smoothed.shape[1] % 8))
+
+
+def divided_by_row_sums(features: Features) -> Features:
+    """Rows divided by the sum of their absolute values; rows of zeros stay zero."""
+    sums = np.asarray(abs(features).sum(axis=1), dtype=np.float32).reshape(-1)
+    scale = np.divide(1, sums, out=np.zeros_like(sums), where=sums > 0)
+    if sparse.issparse(features):
+        return sparse.csr_array(sparse.diags_array(scale) @ features)
+    return features * scale[:, None]
+
+
+def _on_device(features: Any, device: torch.device) -> Tensor | SparseMatrix:
+    dense_from = DENSE_FROM.get(device.type, DENSE_FROM["cuda"])
+    if sparse.issparse(features):
+        density = features.nnz / max(1, features.shape[0] * features.shape[1])
+        if density < dense_from:
+            return SparseMatrix.of(features, device)
+        features = features.toarray()
+    elif np.count_nonzero(features) < dense_from * features.size:
+        return SparseMatrix.of(sparse.csr_array(features), device)
+    return torch.as_tensor(np.array(features), device=device)
+
+
+def distinct(nodes: Tensor, num_nodes: int) -> tuple[Tensor, Tensor]:
+    """Sorted distinct values of node numbers, and the place of every given one among them."""
+    if len(nodes) < num_nodes // 8:
+        values, places = torch.unique(nodes, return_inverse=True)
+        return values.long(), places
+    # With many nodes asked for, a mask over all of them beats a sort.
+    present = torch.zeros(num_nodes, dtype=torch.bool, device=nodes.device)
+    present[nodes.long()] = True
+    return present.nonzero().reshape(-1), (present.cumsum(0) - 1)[nodes.long()]

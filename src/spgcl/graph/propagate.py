@@ -1,0 +1,80 @@
+"""How features travel along edges: the normalised adjacency and k-hop smoothing."""
+
+import numpy as np
+from scipy import sparse
+
+from spgcl.errors import InputError
+from spgcl.graph import Graph
+from spgcl.graph.checks import Features
+
+# A CSR entry costs a float32 value and an int32 column, twice a dense float32.
+_SPARSE_IS_SMALLER_BELOW = 0.5
+_SAMPLED_ROWS = 512
+_BLOCK_BYTES = 64 * 2**20
+
+
+def normalised_adjacency(graph: Graph, *, self_loops: bool = True) -> sparse.csr_array:
+    """The propagation matrix S of a graph, float32, with edge weights used and no row empty.
+
+    Undirected graphs get D^-1/2 (A + I) D^-1/2, directed ones the row-normalised D^-1 (A + I).
+
+    Args:
+        graph: The graph; its weights, where it has them, are the entries of A.
+        self_loops: Whether every node gets a loop of weight 1. Without, only nodes that have no
+            (out-)neighbour get one, so that they keep their own features instead of becoming zero.
+    """
+    looped = np.ones(graph.num_nodes, dtype=np.bool_) if self_loops else graph.degrees == 0
+    matrix = (graph.adjacency + sparse.diags_array(looped.astype(np.float32))).tocsr()
+    # Every row holds at least one positive entry, so no degree is zero.
+    degrees = matrix.sum(axis=1, dtype=np.float64)
+    scale = 1 / degrees if graph.directed else 1 / np.sqrt(degrees)
+    values = matrix.data * np.repeat(scale, np.diff(matrix.indptr))
+    if not graph.directed:
+        values *= scale[matrix.indices]
+    matrix.data = values.astype(np.float32)
+    return matrix
+
+
+def smooth(graph: Graph, hops: int, features: Features | None = None) -> Features:
+    """Features after `hops` propagations, S^hops X.
+
+    Sparse features stay sparse as long as that is the smaller form, and then become dense once, block by
+    block, so that the sparse and the dense form of a whole product are never in memory together.
+
+    Args:
+        graph: The graph to propagate along.
+        hops: How often; 0 gives the features back.
+        features: What to propagate, one row a node; the graph's own features by default.
+    """
+    if hops < 0:
+        raise InputError(f"hops is {hops}; it must be 0 or more")
+    current = graph.features if features is None else features
+    if not hops:
+        return current
+    matrix = normalised_adjacency(graph)
+    for _ in range(hops):
+        current = _propagate(matrix, current)
+    return current
+
+
+def _propagate(matrix: sparse.csr_array, features: Features) -> Features:
+    if not sparse.issparse(features):
+        return np.asarray(matrix @ features, dtype=np.float32)
+    if _density_of_product(matrix, features) < _SPARSE_IS_SMALLER_BELOW:
+        return sparse.csr_array(matrix @ features)
+    return _dense_product(matrix, features)
+
+
+def _density_of_product(matrix: sparse.csr_array, features: sparse.csr_array) -> float:
+    """Share of non-zero entries of the product, read from evenly spaced rows of it."""
+    count = min(matrix.shape[0], _SAMPLED_ROWS)
+    rows = np.linspace(0, matrix.shape[0] - 1, count).astype(np.int64)
+    return float((matrix[rows] @ features).nnz / (count * features.shape[1]))
+
+
+def _dense_product(matrix: sparse.csr_array, features: sparse.csr_array) -> Features:
+    product = np.empty((matrix.shape[0], features.shape[1]), dtype=np.float32)
+    block = max(1, _BLOCK_BYTES // (8 * features.shape[1]))
+    for start in range(0, len(product), block):
+        (matrix[start : start + block] @ features).toarray(out=product[start : start + block])
+    return product

@@ -1,0 +1,137 @@
+"""Features made from the structure alone, for graphs that come without any."""
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from spgcl.graph import Graph
+from spgcl.graph.checks import frozen
+
+Structural = Literal["degree", "spectral"]
+
+SPECTRAL_DIMENSION = 64
+# Below this many nodes a dense eigensolver is exact, quick and small.
+DENSE_NODES = 256
+SPARE_VECTORS = 16
+FILTER_DEGREE = 12
+# Eigenvectors as features need not be exact: where the eigenvalues crowd, the block stays a mixture.
+MOST_ROUNDS = 10
+TOLERANCE = 1e-3
+
+
+def with_structural(graph: Graph, structural: Structural) -> Graph:
+    """The graph with features made from its edges in place of those it has."""
+    if structural == "degree":
+        made = degree_features(graph.adjacency, directed=graph.directed)
+        names = degree_names(directed=graph.directed)
+    else:
+        made = spectral_features(graph.adjacency)
+        names = spectral_names(made.shape[1])
+    return graph.with_features(frozen(made), names)
+
+
+def degree_features(adjacency: sparse.csr_array, *, directed: bool = False) -> NDArray[np.float32]:
+    """Four columns a node: log(1 + degree) of itself, and the mean, least and largest of its neighbours.
+
+    Degrees count neighbours, whatever the weights. A directed graph has the four columns once for outgoing
+    and once for incoming arcs. Without neighbours all are 0.
+    """
+    outgoing = _degree_statistics(adjacency)
+    if not directed:
+        return outgoing
+    return np.hstack([outgoing, _degree_statistics(adjacency.T.tocsr())])
+
+
+def degree_names(*, directed: bool = False) -> tuple[str, ...]:
+    """Names of the columns of `degree_features`."""
+    kinds = ("outgoing", "incoming") if directed else ("",)
+    parts = ("degree", "mean neighbour degree", "least neighbour degree", "largest neighbour degree")
+    return tuple(f"{kind} {part}".strip() for kind in kinds for part in parts)
+
+
+def spectral_names(count: int) -> tuple[str, ...]:
+    """Names of the columns of `spectral_features`; by them, features that mean one graph only are known."""
+    return tuple(f"leading eigenvector {place + 1}" for place in range(count))
+
+
+def _degree_statistics(adjacency: sparse.csr_array) -> NDArray[np.float32]:
+    degrees = np.diff(adjacency.indptr)
+    sizes = np.log1p(degrees)
+    columns = np.zeros((len(degrees), 4), dtype=np.float32)
+    columns[:, 0] = sizes
+    # Segments of nodes with neighbours only: reduceat has no empty segments.
+    some = degrees > 0
+    starts = adjacency.indptr[:-1][some]
+    near = sizes[adjacency.indices]
+    if len(starts):
+        columns[some, 1] = np.add.reduceat(near, starts) / degrees[some]
+        columns[some, 2] = np.minimum.reduceat(near, starts)
+        columns[some, 3] = np.maximum.reduceat(near, starts)
+    return columns
+
+
+def spectral_features(
+    adjacency: sparse.csr_array, dimension: int = SPECTRAL_DIMENSION
+) -> NDArray[np.float32]:
+    """Leading eigenvectors of D^-1/2 A D^-1/2, at most `dimension` columns, largest eigenvalue first.
+
+    Direction is ignored, weights count. Columns are scaled by the root of the number of nodes, and the first
+    largest entry of each is positive. Isolated nodes are 0. The same graph gives the same numbers.
+    """
+    num_nodes = adjacency.shape[0]
+    dimension = min(dimension, max(num_nodes - 2, 1))
+    matrix = _normalised(adjacency)
+    if num_nodes <= DENSE_NODES:
+        vectors = np.linalg.eigh(matrix.toarray())[1][:, ::-1][:, :dimension]
+    else:
+        vectors = _leading_eigenvectors(matrix, dimension)
+    # Eigenvectors of the eigenvalue 0 would tell isolated nodes apart, by nothing that is in the graph.
+    vectors = vectors * np.sqrt(num_nodes) * (np.diff(matrix.indptr) > 0)[:, None]
+    # Rounded, so that entries equal but for the last bits do not decide the sign by chance.
+    largest = np.argmax(np.abs(vectors).round(6), axis=0)
+    signs = np.where(vectors[largest, np.arange(dimension)] < 0, -1.0, 1.0)
+    return np.asarray(vectors * signs, dtype=np.float32)
+
+
+def _normalised(adjacency: sparse.csr_array) -> sparse.csr_array:
+    matrix = sparse.csr_array(adjacency.maximum(adjacency.T), dtype=np.float64)
+    strengths = matrix.sum(axis=1)
+    with np.errstate(divide="ignore"):
+        scale = np.where(strengths > 0, 1 / np.sqrt(strengths), 0.0)
+    diagonal = sparse.diags_array(scale)
+    return (diagonal @ matrix @ diagonal).tocsr()
+
+
+def _leading_eigenvectors(matrix: sparse.csr_array, dimension: int) -> NDArray[np.float64]:
+    """Eigenvectors of the largest eigenvalues by subspace iteration with a Chebyshev filter.
+
+    A whole block at a time: repeated eigenvalues (one a component) do not stall it, as they do a Lanczos
+    solver, and from a fixed start it takes the same steps every time.
+    """
+    start = np.random.default_rng(0).standard_normal((matrix.shape[0], dimension + SPARE_VECTORS))
+    values, vectors = _rayleigh_ritz(matrix, start)
+    for _ in range(MOST_ROUNDS):
+        residual = matrix @ vectors[:, :dimension] - vectors[:, :dimension] * values[:dimension]
+        if np.linalg.norm(residual, axis=0).max() < TOLERANCE:
+            break
+        values, vectors = _rayleigh_ritz(matrix, _filtered(matrix, vectors, float(values[-1])))
+    return np.asarray(vectors[:, :dimension])
+
+
+def _rayleigh_ritz(
+    matrix: sparse.csr_array, block: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    basis, _ = np.linalg.qr(block)
+    values, rotation = np.linalg.eigh(basis.T @ (matrix @ basis))
+    return values[::-1], basis @ rotation[:, ::-1]
+
+
+def _filtered(matrix: sparse.csr_array, block: NDArray[np.float64], cut: float) -> NDArray[np.float64]:
+    """The Chebyshev polynomial that stays within 1 on [-1, cut] and grows above, applied to a block."""
+    centre, half = (cut - 1) / 2, (cut + 1) / 2
+    before, now = block, (matrix @ block - centre * block) / half
+    for _ in range(FILTER_DEGREE - 1):
+        before, now = now, (matrix @ now - centre * now) * (2 / half) - before
+    return np.asarray(now)

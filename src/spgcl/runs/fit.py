@@ -1,0 +1,294 @@
+"""From a graph and settings to a run on disk: start it, continue it, leave it usable when stopped."""
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from spgcl.engine.device import arithmetic, peak_memory_mib
+from spgcl.errors import InputError
+from spgcl.graph import Graph
+from spgcl.io import require_ids, write_embeddings
+from spgcl.methods import Supervision, create, find
+from spgcl.methods.memory import explained_memory
+from spgcl.runs.plane import principal_plane
+from spgcl.runs.record import (
+    Run,
+    drop_checkpoint,
+    load_checkpoint,
+    read_run,
+    save_checkpoint,
+    save_held_out,
+    save_method,
+    write_run,
+)
+from spgcl.training.advice import one_column, require_finite, sameness, slow_steps
+from spgcl.training.loop import Checkpoint, Observer, train
+
+# What is made with labels, and is of no use once there are others.
+SCORED_FILES = ("eval.json", "report.html")
+# What is made from embeddings, and is of no use once there are others.
+DERIVED_FILES = ("map.parquet", *SCORED_FILES)
+# What a run folder holds; only these are removed when a run is overwritten.
+RUN_FILES = (
+    "run.json",
+    "model.safetensors",
+    "checkpoint.safetensors",
+    "embeddings.parquet",
+    "embeddings.npy",
+    "embeddings.csv",
+    "nodes.txt",
+    "held_out_edges.npz",
+    "baselines.json",
+    *DERIVED_FILES,
+)
+RUN_FOLDERS = ("tensorboard",)
+# A run continues only under what decides its bytes.
+DECIDING = (
+    "method",
+    "settings",
+    "seed",
+    "graph",
+    "supervision",
+    "device",
+    "threads",
+    "precision",
+    "deterministic",
+    "hold_out_edges",
+    "embedding_format",
+)
+
+
+def open_folder(folder: Path, run: Run, *, resume: bool, overwrite: bool) -> Run | None:
+    """Check the folder of a run; give back the earlier record when that run is to be continued.
+
+    Nothing is written or removed here: an earlier run stays until there is something to put in its place.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; choose another --out")
+    _require_writable(folder)
+    if not folder.exists() or all(_is_unfinished(path) for path in folder.iterdir()):
+        return None
+    if not (folder / "run.json").exists():
+        raise InputError(f"{folder} exists and is not a run; choose another --out")
+    if resume:
+        earlier = read_run(folder)
+        _require_same(earlier, run, folder)
+        return earlier
+    if not overwrite:
+        raise InputError(
+            f"{folder} holds a run already; continue it with --resume or replace it with --overwrite"
+        )
+    return None
+
+
+def is_whole(folder: Path, run: Run) -> bool:
+    """Whether a run is finished and its weights and embeddings are there."""
+    files = ("model.safetensors", f"embeddings.{run.embedding_format}")
+    return run.status == "finished" and all((folder / name).exists() for name in files)
+
+
+def _require_writable(folder: Path) -> None:
+    nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        what = "is read-only" if nearest.is_dir() else "is a file"
+        raise InputError(f"{folder} cannot be written, as {nearest} {what}; choose another --out")
+
+
+def _is_unfinished(path: Path) -> bool:
+    """Whether a killed process left this file half-written (see `spgcl.files.replacing`)."""
+    return path.name.startswith(".") and path.name.endswith(".part")
+
+
+def remove_run(folder: Path) -> None:
+    """Remove a run's files, and its folder when nothing else is in it."""
+    _clear(folder)
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def _clear(folder: Path) -> None:
+    for name in RUN_FILES:
+        (folder / name).unlink(missing_ok=True)
+    for name in RUN_FOLDERS:
+        shutil.rmtree(folder / name, ignore_errors=True)
+
+
+def _require_same(earlier: Run, run: Run, folder: Path) -> None:
+    for name in DECIDING:
+        before, now = getattr(earlier, name), getattr(run, name)
+        if name == "graph":
+            if before.get("digest") != now["digest"]:
+                raise InputError(
+                    f"{folder} was run on another graph ({before.get('source')!r} as it was then) than "
+                    f"{now['source']!r} now; resume with the same, or start over with --overwrite"
+                )
+            continue
+        if name == "supervision" and before != now:
+            raise InputError(
+                f"{folder} was trained with other labels or splits; "
+                "resume with the same, or start over with --overwrite"
+            )
+        if isinstance(before, dict) and before != now:
+            name = next(key for key in {**before, **now} if before.get(key) != now.get(key))
+            before, now = before.get(name), now.get(name)
+        if before != now:
+            raise InputError(
+                f"{folder} was run with {name} {before!r}, now it is {now!r}; "
+                "resume with the same, or start over with --overwrite"
+            )
+
+
+def fit_run(
+    folder: Path,
+    graph: Graph,
+    run: Run,
+    *,
+    replace: bool = False,
+    supervision: Supervision | None = None,
+    held_out: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
+    save_every: float = 60.0,
+    progress: Callable[[int, float], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+    observe: Observer | None = None,
+    observe_every: int = 0,
+    remark: Callable[[str], None] | None = None,
+) -> Run:
+    """Train, embed and write a run; continues from the folder's checkpoint unless told to replace it.
+
+    The folder is first touched when there is a checkpoint or a result to write: a run that fails before
+    that leaves no trace, and what it was to replace stays.
+
+    Args:
+        folder: Where the run is written.
+        graph: The graph to train on.
+        run: What is run; its results are filled in.
+        replace: Whether what the folder holds gives way to this run.
+        supervision: Labels, for a supervised method.
+        held_out: Edges and non-edges kept for link prediction, written beside the run.
+        save_every: Seconds between checkpoints.
+        progress: See `spgcl.training.train`.
+        stop: See `spgcl.training.train`.
+        observe: See `spgcl.training.train`.
+        observe_every: See `spgcl.training.train`.
+        remark: Told what people should know of the embeddings.
+    """
+    require_ids(graph.node_ids, run.embedding_format)
+    device = torch.device(run.device)
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    begun = False
+
+    def begin() -> None:
+        nonlocal begun
+        if begun:
+            return
+        if replace:
+            _clear(folder)
+        write_run(folder, run)
+        if held_out is not None:
+            save_held_out(folder, *held_out)
+        begun = True
+
+    def save(checkpoint: Checkpoint) -> None:
+        # The loss of the next step will say what is wrong; until then the last good checkpoint stays.
+        if checkpoint.is_finite():
+            begin()
+            save_checkpoint(folder, checkpoint)
+
+    if remark and (said := one_column(graph, run.settings)):
+        remark(said)
+    with explained_memory(find(run.method), run.settings):
+        started = time.perf_counter()
+        method = create(
+            run.method,
+            graph.num_features,
+            num_nodes=graph.num_nodes,
+            task=supervision.task if supervision else None,
+            seed=run.seed,
+            settings=run.settings,
+        ).to(device)
+        prepared = method.prepare(graph, device, supervision)
+        ready = time.perf_counter()
+        if remark and (said := slow_steps(method, graph, device)):
+            remark(said)
+        with arithmetic(device, run.precision, deterministic=run.deterministic):
+            history = train(
+                method,
+                prepared,
+                seed=run.seed,
+                start=None if replace else load_checkpoint(folder),
+                save=save,
+                save_every=save_every,
+                progress=progress,
+                stop=stop,
+                observe=observe,
+                observe_every=observe_every,
+            )
+        trained = time.perf_counter()
+        embeddings = method.embed(prepared).cpu().numpy()
+        embedded = time.perf_counter()
+    require_finite(embeddings, method)
+    if remark and (said := sameness(embeddings)):
+        remark(said)
+    begin()
+    drop_derived(folder)
+    with ThreadPoolExecutor(1) as beside:
+        weights = beside.submit(save_method, folder, method, run)
+        plane = principal_plane(embeddings) if run.embedding_format == "parquet" else None
+        write_embeddings(folder, embeddings, graph.node_ids, run.embedding_format, plane)
+        weights.result()
+    run.status = "finished" if history.finished else "interrupted"
+    run.steps, run.resumed_from = len(history.losses), history.resumed_from
+    run.seconds = {"prepare": ready - started, "train": trained - ready, "embed": embedded - trained}
+    run.peak_memory_mib = peak_memory_mib(device)
+    run.history = {"loss": history.losses, "observations": history.observations}
+    write_run(folder, run)
+    if history.finished:
+        tidy(folder)
+    return run
+
+
+def drop_derived(folder: Path) -> None:
+    """Remove what was made from earlier embeddings of a run, or of its retrainings."""
+    for name in DERIVED_FILES:
+        (folder / name).unlink(missing_ok=True)
+
+
+def drop_scores(folder: Path) -> None:
+    """Remove what was made with other labels of a run, or of its retrainings."""
+    for name in SCORED_FILES:
+        (folder / name).unlink(missing_ok=True)
+
+
+def tidy(folder: Path) -> None:
+    """Remove what only an unfinished run needs, and what a killed process left half-written."""
+    drop_checkpoint(folder)
+    for path in folder.iterdir():
+        if _is_unfinished(path):
+            path.unlink()
+
+
+def describe_source(
+    source: str, options: dict[str, Any], labels: Path | None, graph: Graph
+) -> dict[str, Any]:
+    """What a record says of a graph: where it came from, how it was read, what it is."""
+    return {
+        "source": source,
+        "options": options,
+        "labels": str(labels.absolute()) if labels else None,
+        "digest": graph.digest,
+        "num_nodes": graph.num_nodes,
+        "num_edges": graph.num_edges,
+        "num_features": graph.num_features,
+        "directed": graph.directed,
+        "weighted": graph.weights is not None,
+        "feature_names": list(graph.feature_names),
+    }

@@ -1,0 +1,275 @@
+"""A run on disk: weights, record, checkpoint. Nothing in these files is executed when they are read."""
+
+import json
+import platform
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import safetensors
+import safetensors.torch
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from spgcl import __version__
+from spgcl.errors import InputError
+from spgcl.files import replacing
+from spgcl.io.embeddings import Format, read_embeddings
+from spgcl.methods import create
+from spgcl.methods.method import Method
+from spgcl.training.loop import Checkpoint
+
+# Raised when a run written before can no longer be read as it is.
+FORMAT = 1
+# The same for a checkpoint, which is of use to an unfinished run alone. 1 held what torch's optimisers keep.
+CHECKPOINT_FORMAT = 2
+# The one entry of a tensor file's metadata; what it holds is JSON.
+_METADATA = "spgcl"
+Status = Literal["running", "interrupted", "finished"]
+
+
+@dataclass
+class Run:
+    """The record of a run, `run.json`: what was run on what, and what came of it.
+
+    Attributes:
+        graph: Path or name, options it was read with, digest and shape.
+        settings: Every hyper-parameter, defaults included.
+        precision: Of products in training, see `spgcl.stepping.arithmetic`.
+        deterministic: Whether gradients are added up in a fixed order on CUDA too.
+        supervision: Models, classes and digest of the labels that a supervised method was trained on.
+        seconds: Wall-clock time of prepare, train and embed.
+    """
+
+    dataset: str
+    method: str
+    preset: str | None
+    settings: dict[str, Any]
+    seed: int
+    graph: dict[str, Any]
+    device: str
+    threads: int
+    precision: str = "auto"
+    deterministic: bool = False
+    command: list[str] = field(default_factory=list)
+    embedding_format: Format = "parquet"
+    hold_out_edges: float = 0.0
+    supervision: dict[str, Any] | None = None
+    status: Status = "running"
+    steps: int = 0
+    resumed_from: int | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+    peak_memory_mib: float = 0.0
+    history: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=lambda: versions())
+    format: int = FORMAT
+
+    def summary(self, folder: Path) -> dict[str, Any]:
+        """What `spgcl fit --json` prints."""
+        return {
+            "run": str(folder),
+            "dataset": self.dataset,
+            "method": self.method,
+            "steps": self.steps,
+            "resumed_from": self.resumed_from,
+            "seconds": self.seconds,
+            "peak_memory_mib": self.peak_memory_mib,
+        }
+
+
+def versions() -> dict[str, str]:
+    """Versions that a result may depend on."""
+    return {
+        "spgcl": __version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+    }
+
+
+def write_run(folder: Path, run: Run) -> None:
+    """Write `run.json`, whole or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with replacing(folder / "run.json") as path:
+        path.write_text(to_json(asdict(run)), encoding="utf-8")
+
+
+def to_json(record: Any) -> str:
+    """A record as text, the same for the same record."""
+    return json.dumps(record, indent=1, ensure_ascii=False) + "\n"
+
+
+def read_run(folder: Path) -> Run:
+    """Read `run.json`; a run of another format says which version wrote it."""
+    path = folder / "run.json"
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        retrainings = sorted(path.parent.name for path in folder.glob("seed-*/run.json"))
+        if retrainings:
+            raise InputError(
+                f"{folder} holds several runs; name one, such as {folder / retrainings[0]}"
+            ) from None
+        raise InputError(f"{folder} is not a run: it has no run.json (spgcl fit writes one)") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read as a run record: {error}") from None
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        named = record.get("versions") if isinstance(record, dict) else None
+        written = named.get("spgcl", "unknown") if isinstance(named, dict) else "unknown"
+        raise InputError(
+            f"{path} was written by spgcl {written} in another format; read it with that version"
+        )
+    try:
+        return Run(**record)
+    except TypeError as error:
+        raise InputError(f"{path} is no run record of spgcl {__version__} ({error}); fit it again") from None
+
+
+def read_results(folder: Path) -> tuple[Run, NDArray[np.float32], NDArray[Any]]:
+    """The record of a run, its embeddings and their node ids."""
+    run = read_run(folder)
+    if run.status == "running" and not (folder / f"embeddings.{run.embedding_format}").exists():
+        raise InputError(
+            f"{folder} has no embeddings yet: it was stopped on its way; continue with spgcl fit --resume"
+        )
+    return run, *read_embeddings(folder)
+
+
+def unfinished(folder: Path, run: Run) -> str:
+    """What to say of a run that has results but was not trained to its end; nothing of a finished one."""
+    if run.status == "finished":
+        return ""
+    if run.status == "running":
+        return f"{folder} has results of an earlier step only; spgcl fit --resume continues it"
+    steps = f"step {run.steps:,} of {run.settings['steps']:,}"
+    return f"{folder} was interrupted at {steps}; spgcl fit --resume continues it"
+
+
+def save_method(folder: Path, method: Method, run: Run) -> None:
+    """Write the weights with what is needed to build their method again."""
+    metadata = {
+        "spgcl": __version__,
+        "method": run.method,
+        "settings": run.settings,
+        "graph": {key: run.graph[key] for key in ("num_nodes", "num_edges", "num_features")},
+    }
+    if run.supervision:
+        metadata["task"] = [run.supervision["models"], run.supervision["classes"]]
+    _save_tensors(folder / "model.safetensors", method.state_dict(), metadata)
+
+
+def load_method(folder: Path) -> Method:
+    """Build the method of a run and give it the run's weights."""
+    path = folder / "model.safetensors"
+    tensors, metadata = _load_tensors(path)
+    try:
+        method = create(
+            metadata["method"],
+            metadata["graph"]["num_features"],
+            num_nodes=metadata["graph"]["num_nodes"],
+            task=tuple(metadata["task"]) if "task" in metadata else None,
+            seed=0,
+            settings=metadata["settings"],
+        )
+        method.load_state_dict(tensors)
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        writer = f"spgcl {metadata['spgcl']}" if "spgcl" in metadata else "another program"
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f"{path} was written by {writer} and does not fit spgcl {__version__} ({reason}); fit it again"
+        ) from None
+    return method
+
+
+def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint, whole or not at all, in place of the last one."""
+    tensors = {f"weights/{name}": value for name, value in checkpoint.weights.items()}
+    tensors |= {f"memory/{name}": value for name, value in checkpoint.memory.items()}
+    tensors |= {f"optimiser/{name}": value for name, value in checkpoint.optimiser.items()}
+    tensors["generator"] = checkpoint.generator
+    tensors["losses"] = torch.tensor(checkpoint.losses, dtype=torch.float64)
+    metadata = {
+        "spgcl": __version__,
+        "format": CHECKPOINT_FORMAT,
+        "step": checkpoint.step,
+        "observations": checkpoint.observations,
+    }
+    _save_tensors(folder / "checkpoint.safetensors", tensors, metadata)
+
+
+def load_checkpoint(folder: Path) -> Checkpoint | None:
+    """The last checkpoint of a run, or None when none was written."""
+    path = folder / "checkpoint.safetensors"
+    if not path.exists():
+        return None
+    tensors, metadata = _load_tensors(path)
+    if metadata.get("format") != CHECKPOINT_FORMAT:
+        raise InputError(
+            f"{path} was written by spgcl {metadata.get('spgcl')} in another format and cannot be continued; "
+            "start over with --overwrite"
+        )
+    return Checkpoint(
+        step=metadata["step"],
+        weights=_under("weights/", tensors),
+        optimiser=_under("optimiser/", tensors),
+        generator=tensors["generator"],
+        memory=_under("memory/", tensors),
+        losses=tensors["losses"].tolist(),
+        observations=metadata["observations"],
+    )
+
+
+def drop_checkpoint(folder: Path) -> None:
+    """Remove the checkpoint of a run that has finished."""
+    (folder / "checkpoint.safetensors").unlink(missing_ok=True)
+
+
+def save_held_out(folder: Path, positive: NDArray[np.int64], negative: NDArray[np.int64]) -> None:
+    """Write the edges that a run does not train on, and as many pairs that are no edges."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with replacing(folder / "held_out_edges.npz") as path, path.open("wb") as file:
+        np.savez(file, positive=positive, negative=negative)
+
+
+def load_held_out(folder: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """The held-out edges and non-edges of a run, or None when it trained on all."""
+    path = folder / "held_out_edges.npz"
+    if not path.exists():
+        return None
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as pairs:
+            return pairs["positive"], pairs["negative"]
+    except (OSError, EOFError, ValueError, LookupError, zipfile.BadZipFile, zlib.error) as error:
+        raise InputError(f"{path} is damaged ({error}); fit the run again with --overwrite") from None
+
+
+def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+
+
+def _save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, Any]) -> None:
+    on_host = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    with replacing(path) as temporary:
+        # `save_file` would give the file to its owner alone, unlike every other file of a run.
+        # Several entries of metadata would be written in an order that changes from process to process.
+        content = safetensors.torch.save(on_host, metadata={_METADATA: json.dumps(metadata)})
+        temporary.write_bytes(content)
+
+
+def _load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            metadata = json.loads((file.metadata() or {}).get(_METADATA, "{}"))
+            return tensors, metadata if isinstance(metadata, dict) else {}
+    except FileNotFoundError:
+        raise InputError(
+            f"{path} is missing; the run did not finish (spgcl fit --resume continues it)"
+        ) from None
+    except (OSError, ValueError, safetensors.SafetensorError) as error:
+        raise InputError(f"{path} is damaged ({error}); fit the run again with --overwrite") from None

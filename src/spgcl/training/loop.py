@@ -1,0 +1,178 @@
+"""The only training loop."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from spgcl.engine.optimiser import Adam
+from spgcl.errors import InputError
+from spgcl.methods.method import Method, Prepared
+from spgcl.training.advice import remedies
+from spgcl.training.step import Step
+
+Observer = Callable[[Method, Prepared], dict[str, float]]
+
+# Seconds between two looks at the losses.
+LOOK_EVERY = 0.2
+
+
+@dataclass
+class History:
+    """What training leaves behind besides weights.
+
+    Attributes:
+        losses: One a step.
+        observations: What was looked at between steps, each with its `step`.
+        resumed_from: Step of the checkpoint this training continued, or None.
+        finished: Whether all steps were done.
+    """
+
+    losses: list[float] = field(default_factory=list)
+    observations: list[dict[str, float]] = field(default_factory=list)
+    resumed_from: int | None = None
+    finished: bool = False
+
+
+@dataclass
+class Checkpoint:
+    """Everything that the next step depends on, after `step` steps are done."""
+
+    step: int
+    weights: dict[str, Tensor]
+    optimiser: dict[str, Tensor]
+    generator: Tensor
+    memory: dict[str, Tensor]
+    losses: list[float]
+    observations: list[dict[str, float]]
+
+    def is_finite(self) -> bool:
+        """Whether it is worth continuing from."""
+        return all(bool(value.isfinite().all()) for value in self.weights.values())
+
+
+def train(
+    method: Method,
+    prepared: Prepared,
+    *,
+    seed: int,
+    start: Checkpoint | None = None,
+    save: Callable[[Checkpoint], None] | None = None,
+    save_every: float = 60.0,
+    progress: Callable[[int, float], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+    observe: Observer | None = None,
+    observe_every: int = 0,
+) -> History:
+    """Minimise the method's loss for its number of steps, if it has any.
+
+    Args:
+        method: Moved to the device of `prepared` and trained in place.
+        prepared: What `method.prepare` returned.
+        seed: Decides every draw.
+        start: A checkpoint to continue from.
+        save: Receives a checkpoint every `save_every` seconds and when training is stopped.
+        save_every: Seconds between checkpoints.
+        progress: Called with the steps done and the last loss, a few times a second.
+        stop: Asked after every step whether to leave early.
+        observe: Looked at before training, every `observe_every` steps, and at the end.
+        observe_every: 0 looks at nothing.
+    """
+    device = prepared.graph.device
+    method.to(device).train()
+    prepared.watching = observe_every > 0
+    if not method.steps:
+        looks = [{"step": 0, **observe(method, prepared)}] if observe and observe_every else []
+        return History(observations=looks, finished=True)
+    optimiser = method.optimiser()
+    generator = draws(seed, device)
+    history = History() if start is None else _restore(start, method, prepared, optimiser, generator)
+    done = len(history.losses)
+    recorded = torch.full((method.steps,), math.nan, device=device)
+    recorded[:done] = torch.tensor(history.losses, device=device)
+    saved = looked = time.monotonic()
+    if observe and observe_every and not done:
+        history.observations.append({"step": 0, **observe(method, prepared)})
+
+    take_step = Step(method, prepared, optimiser, generator)
+    while done < method.steps:
+        loss = take_step(done)
+        if loss is None:
+            break
+        method.after_step(done)
+        recorded[done] = loss
+        done += 1
+
+        now = time.monotonic()
+        stopping = stop is not None and stop()
+        due = save is not None and (now - saved > save_every or stopping)
+        # Looking at losses waits for an accelerator, so it is done a few times a second.
+        look = now - looked > LOOK_EVERY or done == method.steps
+        if device.type == "cpu" or due or look:
+            _require_finite(recorded, done, method)
+        if look:
+            if progress:
+                progress(done, float(recorded[done - 1]))
+            looked = time.monotonic()
+        if observe and observe_every and (done % observe_every == 0 or done == method.steps):
+            history.observations.append({"step": done, **observe(method, prepared)})
+        if save and due and done < method.steps:
+            history.losses = recorded[:done].tolist()
+            save(_checkpoint(method, prepared, optimiser, generator, history))
+            saved = time.monotonic()
+        if stopping:
+            break
+
+    history.losses = recorded[:done].tolist()
+    history.finished = done >= method.steps or not done
+    return history
+
+
+def draws(seed: int, device: torch.device) -> torch.Generator:
+    """The generator of a training's draws, apart from the stream that initialised the weights."""
+    words = np.random.SeedSequence([seed, 1]).generate_state(1, np.uint32)
+    return torch.Generator(device).manual_seed(int(words[0]))
+
+
+def _require_finite(recorded: Tensor, done: int, method: Method) -> None:
+    # On the host, which has to wait anyway: an accelerator would first have to load kernels for it.
+    bad = (~recorded[:done].cpu().isfinite()).nonzero()
+    if len(bad):
+        step = int(bad[0])
+        raise InputError(f"the loss became {float(recorded[step])} at step {step + 1}; {remedies(method)}")
+
+
+def _checkpoint(
+    method: Method,
+    prepared: Prepared,
+    optimiser: Adam,
+    generator: torch.Generator,
+    history: History,
+) -> Checkpoint:
+    return Checkpoint(
+        step=len(history.losses),
+        weights=method.state_dict(),
+        optimiser=optimiser.state(),
+        generator=generator.get_state(),
+        memory=prepared.memory,
+        losses=history.losses,
+        observations=history.observations,
+    )
+
+
+def _restore(
+    start: Checkpoint,
+    method: Method,
+    prepared: Prepared,
+    optimiser: Adam,
+    generator: torch.Generator,
+) -> History:
+    method.load_state_dict(start.weights)
+    optimiser.load(start.optimiser)
+    generator.set_state(start.generator)
+    prepared.memory.update({name: value.to(prepared.graph.device) for name, value in start.memory.items()})
+    return History(list(start.losses), list(start.observations), resumed_from=start.step)

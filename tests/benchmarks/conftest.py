@@ -1,0 +1,41 @@
+import importlib
+import warnings
+
+import pytest
+import torch
+from timing.graphs import settings_of, synthetic
+
+from spgcl.datasets import Dataset
+
+# Importing PyTorch Geometric runs torch.jit.script once, which torch calls deprecated.
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    import torch_geometric  # noqa: F401
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def tiny() -> Dataset:
+    return synthetic(60, 4.0, 5, "tiny")
+
+
+@pytest.fixture
+def tiny_settings():
+    def settings(**given):
+        small = {"hidden": 6, "seeds": 10, "pool_size": 40, "positives": 3, "negatives": 7, "steps": 3}
+        return settings_of("spgcl", "tiny", {**small, **given})
+
+    return settings
+
+
+@pytest.fixture(scope="session")
+def script():
+    """A module of benchmarks/ by its name."""
+    return importlib.import_module
