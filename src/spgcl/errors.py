@@ -1,11 +1,12 @@
-"""The error that a user can mend."""
+"""The error that a user can fix, and the note that a user should read."""
 
 import difflib
+import warnings
 from collections.abc import Iterable
 
 
 class InputError(ValueError):
-    """Something the user gave is wrong; the message names the value, the place and the way out."""
+    """Something the user gave is wrong; the message names the value and says what to do."""
 
 
 class NoFeaturesError(InputError):
@@ -22,3 +23,13 @@ def unknown(kind: str, name: object, choices: Iterable[str]) -> InputError:
     near = difflib.get_close_matches(str(name), names, n=2, cutoff=0.6)
     hint = f"did you mean {' or '.join(repr(match) for match in near)}? " if near else ""
     return InputError(f"unknown {kind} {name!r}; {hint}choose from: {', '.join(names)}")
+
+
+class Note(UserWarning):
+    """Something a user should know: a warning in Python, a line `note: ...` on the command line."""
+
+
+def note(text: str | None, stacklevel: int = 3) -> None:
+    """Issue a note; nothing if there is nothing to report."""
+    if text:
+        warnings.warn(text, Note, stacklevel)

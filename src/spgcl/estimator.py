@@ -8,16 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spgcl.datasets.dataset import Dataset, random_splits
-from spgcl.engine.device import arithmetic, choose_device
+from spgcl.engine.device import choose_device
 from spgcl.errors import InputError, NoFeaturesError, unknown
 from spgcl.graph import Graph
 from spgcl.graph.checks import checked_seed
 from spgcl.io import match_features, require_comparable, require_same_direction
 from spgcl.io.labels import number_labels
-from spgcl.methods import Supervision, create, find, parameters, resolved_settings
+from spgcl.methods import Prepared, Supervision, find, parameters, resolved_settings
 from spgcl.methods.memory import explained_memory
-from spgcl.training.advice import one_column, require_finite, sameness, slow_steps
-from spgcl.training.loop import train
+from spgcl.training.fitting import embed, fit, require_embeddable
 
 
 class Embedder:
@@ -101,24 +100,18 @@ class Embedder:
             self.method, self.preset, graph.name if isinstance(graph, Dataset) else "", self._settings
         )
         device = choose_device(self.device)
-        if said := one_column(source, settings):
-            warnings.warn(said, stacklevel=2)
-        with explained_memory(find(self.method), settings):
-            method = create(
-                self.method,
-                source.num_features,
-                num_nodes=source.num_nodes,
-                task=supervision.task if supervision else None,
-                seed=seed,
-                settings=settings,
-            )
-            prepared = method.prepare(source, device, supervision)
-            if said := slow_steps(method, source, device):
-                warnings.warn(said, stacklevel=2)
-            with arithmetic(device, self.precision, deterministic=self.deterministic):
-                history = train(method, prepared, seed=seed)
+        fitted = fit(
+            self.method,
+            source,
+            settings=settings,
+            seed=seed,
+            device=device,
+            supervision=supervision,
+            precision=self.precision,
+            deterministic=self.deterministic,
+        )
         # Only now: a training that fails leaves what was learned before.
-        self.method_, self.history_ = method, history
+        self.method_, self.history_ = fitted.method, fitted.history
         self.labels_, self.classes_ = labels, names
         self.n_features_in_ = source.num_features
         self.feature_names_in_ = source.feature_names
@@ -140,17 +133,15 @@ class Embedder:
             raise InputError(
                 f"the graph has {source.num_features} features, but {self.n_features_in_} were learned from"
             )
-        with explained_memory(type(self.method_), {}):
-            prepared = self.method_.prepare(source, choose_device(self.device))
-            vectors: NDArray[np.float32] = self.method_.embed(prepared).cpu().numpy()
-        require_finite(vectors, self.method_)
-        if said := sameness(vectors):
-            warnings.warn(said, stacklevel=2)
-        return vectors
+        return embed(self.method_, self._prepared(source))
 
     def fit_transform(self, graph: Any, y: Any = None) -> NDArray[np.float32]:
         """Train on a graph and embed its nodes."""
         return self.fit(graph, y).transform(graph)
+
+    def _prepared(self, graph: Graph) -> Prepared:
+        with explained_memory(type(self.method_), {}):
+            return self.method_.prepare(graph, choose_device(self.device))
 
     def _read(self, graph: Any) -> Graph:
         """A graph; one without features only where the method looks at none."""
@@ -178,11 +169,3 @@ def _supervision(graph: Any, labels: NDArray[np.int64], names: tuple[str, ...]) 
         warnings.warn("y: -1 is taken as a class; give None or NaN for a node without a label", stacklevel=3)
     splits = graph.splits if isinstance(graph, Dataset) else random_splits(labels, seed=0, stratified=True)
     return Supervision.of(labels, splits)
-
-
-def require_embeddable(method: str, inductive: bool, same_graph: bool) -> None:
-    """Refuse another graph where a method only has vectors for the nodes it was trained on."""
-    if not inductive and not same_graph:
-        raise InputError(
-            f"{method} is transductive: it has vectors for the graph it was trained on; fit it on this one"
-        )

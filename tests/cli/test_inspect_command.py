@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from spgcl.cli import run
-from spgcl.cli.options import GraphOptions
 from spgcl.errors import InputError
+from spgcl.runs.options import GraphOptions
 from spgcl.runs.sources import resolve
 
 

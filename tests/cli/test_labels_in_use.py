@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from spgcl.cli import run
-from spgcl.cli.options import GraphOptions
 from spgcl.errors import InputError
 from spgcl.evaluation.health import class_centre_distance, selected_homophily
+from spgcl.runs.options import GraphOptions
 from spgcl.runs.sources import resolve
 
 # Importing PyTorch Geometric runs torch.jit.script once, which torch calls deprecated.

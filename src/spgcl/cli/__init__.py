@@ -2,8 +2,10 @@
 
 import os
 import sys
-from collections.abc import Sequence
-from typing import Annotated
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any
 
 import typer
 
@@ -14,9 +16,10 @@ from spgcl.cli.evaluate import evaluate
 from spgcl.cli.fit import fit
 from spgcl.cli.inspect import inspect
 from spgcl.cli.methods import methods
+from spgcl.cli.output import note
 from spgcl.cli.report import report
 from spgcl.cli.similar import similar
-from spgcl.errors import InputError
+from spgcl.errors import InputError, Note
 
 app = typer.Typer(
     name="spgcl",
@@ -60,9 +63,10 @@ def options(
 def run(arguments: Sequence[str], commands: typer.Typer = app, name: str = "spgcl") -> int:
     """Run one command line and return its exit code; every failure is one line on stderr."""
     try:
-        code = typer.main.get_command(commands).main(
-            args=list(arguments), prog_name=name, standalone_mode=False
-        )
+        with _printed_notes():
+            code = typer.main.get_command(commands).main(
+                args=list(arguments), prog_name=name, standalone_mode=False
+            )
         return int(code or 0)
     except (InputError, OSError) as error:
         return _fail(_one_line(error), 2)
@@ -79,6 +83,23 @@ def run(arguments: Sequence[str], commands: typer.Typer = app, name: str = "spgc
         return _fail(
             f"internal error: {type(error).__name__}: {_one_line(error)} (SPGCL_DEBUG=1 shows where)", 1
         )
+
+
+@contextmanager
+def _printed_notes() -> Iterator[None]:
+    """Print the library's notes, each as often as it is issued."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", Note)
+        show = warnings.showwarning
+
+        def print_note(message: Warning | str, category: type[Warning], *details: Any, **more: Any) -> None:
+            if issubclass(category, Note):
+                note(str(message))
+            else:
+                show(message, category, *details, **more)
+
+        warnings.showwarning = print_note  # type: ignore[assignment]
+        yield
 
 
 def _one_line(error: BaseException) -> str:

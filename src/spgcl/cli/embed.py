@@ -10,7 +10,6 @@ from spgcl.cli.options import (
     DeviceOption,
     DirectedOption,
     FeaturesOption,
-    GraphOptions,
     IdOption,
     JsonOption,
     SourceOption,
@@ -19,8 +18,8 @@ from spgcl.cli.options import (
     ThreadsOption,
     WeightOption,
 )
-from spgcl.cli.output import note, print_json
-from spgcl.errors import InputError
+from spgcl.cli.output import print_json
+from spgcl.runs.options import GraphOptions
 
 
 def embed(
@@ -41,42 +40,15 @@ def embed(
     json: JsonOption = False,
 ) -> None:
     """Embed a graph, old and new nodes alike, with the weights of a run and without training."""
-    import torch
-
-    from spgcl.engine.device import choose_device
-    from spgcl.estimator import require_embeddable
     from spgcl.io import require_free, write_embedding_file
-    from spgcl.methods.memory import explained_memory
-    from spgcl.runs.alike import resolve_alike
+    from spgcl.runs.embed import embed_graph
     from spgcl.runs.plane import plane_of
-    from spgcl.runs.record import load_method, read_run, unfinished
-    from spgcl.training.advice import require_finite, sameness
 
     require_free(out, overwrite=overwrite)
-    record = read_run(run)
-    # Bytes depend on both: on the run's own graph they are to be those that `fit` wrote.
-    torch.set_num_threads(threads or record.threads)
-    where = choose_device("cpu" if device == "auto" and record.device == "cpu" else device)
     options = GraphOptions(features, structural, source, target, weight, attributes, id_, directed)
-    loaded = resolve_alike(graph, options, run, record.graph)
-    for remark in loaded.graph.notes:
-        note(remark)
-    width = record.graph["num_features"]
-    if loaded.graph.num_features != width:
-        raise InputError(
-            f"{graph} has {loaded.graph.num_features} features, but {run} was trained on {width}"
-        )
-    method = load_method(run).to(where)
-    if remark := unfinished(run, record):
-        note(remark)
-    require_embeddable(record.method, method.inductive, loaded.graph.digest == record.graph["digest"])
-    with explained_memory(type(method), record.settings):
-        embeddings = method.embed(method.prepare(loaded.graph, where)).cpu().numpy()
-    require_finite(embeddings, method)
-    if said := sameness(embeddings):
-        note(said)
+    read, embeddings = embed_graph(run, graph, options, device=device, threads=threads)
     plane = plane_of(run, embeddings) if out.suffix == ".parquet" else None
-    write_embedding_file(out, embeddings, loaded.graph.node_ids, coordinates=plane)
+    write_embedding_file(out, embeddings, read.node_ids, coordinates=plane)
     if json:
         print_json(
             {"run": str(run), "file": str(out), "nodes": len(embeddings), "width": embeddings.shape[1]}

@@ -5,8 +5,8 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -18,7 +18,6 @@ from spgcl.cli.options import (
     DeviceOption,
     DirectedOption,
     FeaturesOption,
-    GraphOptions,
     IdOption,
     JsonOption,
     LabelsOption,
@@ -29,15 +28,15 @@ from spgcl.cli.options import (
     ThreadsOption,
     WeightOption,
     given_settings,
+    start_on,
 )
 from spgcl.cli.output import note, print_json, print_table
 from spgcl.cli.progress import progress_line
-from spgcl.errors import InputError, NoFeaturesError
+from spgcl.runs.options import GraphOptions
 
 if TYPE_CHECKING:
-    from spgcl.methods import Supervision
     from spgcl.runs.record import Run
-    from spgcl.runs.sources import Loaded
+    from spgcl.training.fitting import Controls
 
 
 def fit(
@@ -89,158 +88,60 @@ def fit(
     json: JsonOption = False,
 ) -> None:
     """Train on a graph and write weights, embeddings and a record; only supervised methods look at labels."""
-    import torch
+    from spgcl.runs.plan import Request, carry_out, plan
 
-    from spgcl.engine.device import choose_device
-    from spgcl.engine.recording import waking
-    from spgcl.evaluation.health import observer
-    from spgcl.methods import find, resolved_settings
-    from spgcl.methods.presets import require_preset
-    from spgcl.runs.fit import (
-        describe_source,
-        drop_derived,
-        drop_scores,
-        fit_run,
-        is_whole,
-        open_folder,
-        remove_run,
-        tidy,
-    )
-    from spgcl.runs.record import Run, write_run
-    from spgcl.runs.sources import resolve, training_graph
-
-    if resume and overwrite:
-        raise InputError("--resume and --overwrite contradict each other; choose one")
     if report:
         from spgcl.report.page import require_plotly
 
         require_plotly()
-    if threads:
-        torch.set_num_threads(threads)
-    where = choose_device(device)
-    # Misspelt names are refused before a graph is read.
-    given = given_settings(set_, steps)
-    resolved_settings(method, None, "", given)
-    if preset:
-        require_preset(preset, method)
-    options = GraphOptions(features, structural, source, target, weight, attributes, id_, directed)
-    # The library reads the switch for determinism when it is first used: not yet.
-    with nullcontext() if deterministic else waking(where):
-        try:
-            loaded = resolve(graph, options, labels)
-        except NoFeaturesError:
-            if find(method).reads_features:
-                raise
-            options = replace(options, structural="degree")
-            loaded = resolve(graph, options, labels)
-    settings = resolved_settings(method, preset, loaded.preset_name, given)
-    supervision = _supervision(method, loaded)
-    for remark in loaded.graph.notes:
-        note(remark)
-    folder = out or Path("runs") / f"{loaded.name}-{method}-{seed}"
-    if seeds > 1 and (folder / "run.json").exists():
-        raise InputError(f"{folder} holds a single run; choose another --out for {seeds} retrainings")
-    planned, relabelled = [], []
-    for number in range(seed, seed + seeds):
-        place = folder if seeds == 1 else folder / f"seed-{number}"
-        seen, *held_out = training_graph(loaded.graph, options.given(), hold_out_edges, number)
-        run = Run(
-            dataset=loaded.name,
-            method=method,
-            preset=preset,
-            settings=settings,
-            seed=number,
-            graph=describe_source(loaded.source, options.given(), labels, seen),
-            device=str(where),
-            threads=torch.get_num_threads(),
-            precision=precision,
-            deterministic=deterministic,
-            command=["spgcl", *sys.argv[1:]],
-            embedding_format=format_,
-            hold_out_edges=hold_out_edges,
-            supervision=supervision.record() if supervision else None,
-        )
-        earlier = open_folder(place, run, resume=resume, overwrite=overwrite)
-        if earlier is not None and _share_labels(earlier, run, given=labels is not None):
-            relabelled.append((place, earlier))
-        planned.append((place, run, earlier, seen, held_out))
-    if overwrite and seeds > 1:
-        for leftover in set(folder.glob("seed-*")) - {place for place, *_ in planned}:
-            remove_run(leftover)
-    if seeds > 1 and not all(earlier and is_whole(place, earlier) for place, _, earlier, *_ in planned):
-        drop_derived(folder)
-    for place, earlier in relabelled:
-        for scored in {folder, place}:
-            drop_scores(scored)
-        write_run(place, earlier)
+    request = Request(
+        graph=graph,
+        device=start_on(device, threads),
+        options=GraphOptions(features, structural, source, target, weight, attributes, id_, directed),
+        labels=labels,
+        out=out,
+        method=method,
+        preset=preset,
+        settings=given_settings(set_, steps),
+        seed=seed,
+        seeds=seeds,
+        embedding_format=format_,
+        hold_out_edges=hold_out_edges,
+        precision=precision,
+        deterministic=deterministic,
+        resume=resume,
+        overwrite=overwrite,
+        command=("spgcl", *sys.argv[1:]),
+    )
+    planned = plan(request)
     done = []
-    # Only now, when all folders have been looked at, does the first training start.
-    for place, run, earlier, seen, held_out in planned:
-        if earlier is not None and is_whole(place, earlier):
-            tidy(place)
-            run = earlier
-        else:
-            with (
-                _progress(settings.get("steps", 0), f"{loaded.name} {method}", quiet=json) as progress,
-                _stopping(trains=settings.get("steps", 0) > 0) as stop,
-            ):
-                run = fit_run(
-                    place,
-                    seen,
-                    run,
-                    replace=earlier is None,
-                    supervision=supervision,
-                    held_out=(held_out[0], held_out[1]) if held_out else None,
-                    save_every=checkpoint_every,
-                    progress=progress,
-                    stop=stop,
-                    remark=note,
-                    observe=observer(loaded.labels, positives=settings.get("positives", 5)),
-                    observe_every=observe,
-                )
-        done.append((place, run))
+    for folder, run in carry_out(
+        planned, watch=partial(_watch, quiet=json), save_every=checkpoint_every, observe_every=observe
+    ):
+        done.append((folder, run))
         if run.status == "interrupted":
             note(f"stopped after {run.steps} steps; embeddings are written, and --resume continues")
             raise KeyboardInterrupt
     page = None
     if report:
-        from spgcl.cli.report import Wanted, write_report
+        from spgcl.report.write import Wanted, write_report
 
-        page = write_report([folder], None, Wanted(device=device), quiet=json)["report"]
-    has_labels = loaded.labels is not None or done[0][1].graph["labels"] is not None
-    _say(folder, done, page, has_labels=has_labels, as_json=json)
-
-
-def _share_labels(earlier: "Run", run: "Run", *, given: bool) -> bool:
-    """Let a resumed run have its earlier labels unless others are given; whether its record changed."""
-    newer, older = (run, earlier) if given else (earlier, run)
-    (labels, column), before = _labels_of(newer), _labels_of(older)
-    older.graph["labels"] = labels
-    others = {name: value for name, value in older.graph["options"].items() if name != "id"}
-    older.graph["options"] = {**others, "id": column} if column else others
-    return given and before != (labels, column)
+        page = write_report([planned.folder], None, Wanted(device=device))["report"]
+    has_labels = planned.loaded.labels is not None or done[0][1].graph["labels"] is not None
+    _say(planned.folder, done, page, has_labels=has_labels, as_json=json)
 
 
-def _labels_of(run: "Run") -> tuple[str | None, str | None]:
-    """The file of labels, and the column of node ids in it."""
-    return run.graph["labels"], run.graph["options"].get("id")
+@contextmanager
+def _watch(run: "Run", *, quiet: bool) -> "Iterator[Controls]":
+    """Progress and Ctrl-C of one training."""
+    from spgcl.training.fitting import Controls
 
-
-def _supervision(method: str, loaded: "Loaded") -> "Supervision | None":
-    from spgcl.methods import Supervision, find
-
-    if not find(method).supervised:
-        return None
-    if loaded.labels is None or loaded.splits is None:
-        raise InputError(
-            f"{method} is supervised and {loaded.source} has no labels; give them by --labels FILE"
-        )
-    supervision = Supervision.of(loaded.labels, loaded.splits)
-    note(
-        f"{method} is supervised: {supervision.task[0]} models are trained on labels; the embeddings are "
-        "their class scores, side by side, and spgcl eval scores each model on its own split"
-    )
-    return supervision
+    steps = run.settings.get("steps", 0)
+    with (
+        _progress(steps, f"{run.dataset} {run.method}", quiet=quiet) as progress,
+        _stopping(trains=steps > 0) as stop,
+    ):
+        yield Controls(progress=progress, stop=stop)
 
 
 def _say(

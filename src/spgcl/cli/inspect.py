@@ -8,7 +8,6 @@ from spgcl.cli.options import (
     AttributesOption,
     DirectedOption,
     FeaturesOption,
-    GraphOptions,
     IdOption,
     JsonOption,
     LabelsOption,
@@ -18,6 +17,7 @@ from spgcl.cli.options import (
     WeightOption,
 )
 from spgcl.cli.output import note, print_json, print_table
+from spgcl.runs.options import GraphOptions
 
 
 def inspect(

@@ -1,12 +1,14 @@
 """Options that several commands share, declared once."""
 
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from spgcl.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of tables.")]
 ThreadsOption = Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads (default: all).")]
@@ -47,34 +49,6 @@ AttributesOption = Annotated[
 SetOption = Annotated[list[str] | None, typer.Option("--set", help="A hyper-parameter, name=value.")]
 
 
-@dataclass(frozen=True)
-class GraphOptions:
-    """How a graph's files are read; every command that takes GRAPH takes these."""
-
-    features: Path | None = None
-    structural: Literal["degree", "spectral"] | None = None
-    source: str | None = None
-    target: str | None = None
-    weight: str | None = None
-    attributes: str | None = None
-    id: str | None = None
-    directed: bool = False
-
-    def given(self) -> dict[str, Any]:
-        """The options that are set, as plain values for a record that can be read from any folder."""
-        return {
-            name: str(value.absolute()) if isinstance(value, Path) else value
-            for name, value in asdict(self).items()
-            if value
-        }
-
-    @classmethod
-    def recorded(cls, given: dict[str, Any]) -> "GraphOptions":
-        """The options of a record."""
-        features = Path(given["features"]) if "features" in given else None
-        return cls(**{**given, "features": features})
-
-
 def given_settings(pairs: list[str] | None, steps: int | None = None) -> dict[str, Any]:
     """Hyper-parameters as given by --set, the last of a name, and by --steps, which must not contradict."""
     given: dict[str, Any] = {}
@@ -90,3 +64,14 @@ def given_settings(pairs: list[str] | None, steps: int | None = None) -> dict[st
             f"--steps {steps} and --set steps={given['steps']} contradict each other; leave one out"
         )
     return {**given, "steps": steps}
+
+
+def start_on(device: str, threads: int | None) -> "torch.device":
+    """Set the threads and choose the device."""
+    import torch
+
+    from spgcl.engine.device import choose_device
+
+    if threads:
+        torch.set_num_threads(threads)
+    return choose_device(device)

@@ -14,7 +14,7 @@ def progress_line(
     title: str,
     *,
     total: float | None,
-    amount: Literal["bytes", "share", "steps"] | None = None,
+    amount: Literal["bytes", "fraction", "steps"] | None = None,
     tail: str | None = None,
     stays: bool = False,
     quiet: bool = False,
@@ -28,7 +28,7 @@ def progress_line(
     Args:
         title: What is being done.
         total: When it is done; None where that is learned on the way.
-        amount: How the share that is done is written, if at all.
+        amount: How the fraction that is done is written, if at all.
         tail: What follows the time left, such as "{task.fields[loss]:.4f}".
         stays: Whether the line is left on the screen.
         quiet: Say nothing.
@@ -42,7 +42,7 @@ def progress_line(
 
     amounts = {
         "bytes": progress.DownloadColumn,
-        "share": progress.TaskProgressColumn,
+        "fraction": progress.TaskProgressColumn,
         "steps": progress.MofNCompleteColumn,
     }
     columns: list[progress.ProgressColumn] = [

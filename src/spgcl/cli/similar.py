@@ -7,7 +7,6 @@ import typer
 
 from spgcl.cli.options import JsonOption
 from spgcl.cli.output import print_json, print_table
-from spgcl.errors import InputError
 
 
 def similar(
@@ -17,18 +16,9 @@ def similar(
     json: JsonOption = False,
 ) -> None:
     """Nearest nodes by cosine similarity of their embeddings, exact."""
-    from spgcl.evaluation import most_similar
-    from spgcl.runs.record import read_results
+    from spgcl.runs.embed import similar_nodes
 
-    _, embeddings, node_ids = read_results(run)
-    places = [place for place, known in enumerate(node_ids.tolist()) if str(known) == node]
-    if not places:
-        raise InputError(f"no node {node!r} in {run}; its ids look like {node_ids.tolist()[0]!r}")
-    rows, similarities = most_similar(embeddings, places[0], count)
-    found = [
-        {"node": known, "similarity": value}
-        for known, value in zip(node_ids[rows].tolist(), similarities.tolist(), strict=True)
-    ]
+    found = similar_nodes(run, node, count)
     if json:
         print_json(found)
         return

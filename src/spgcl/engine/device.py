@@ -76,3 +76,9 @@ def peak_memory_mib(device: torch.device) -> float:
         return torch.cuda.max_memory_allocated() / 2**20
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
+
+
+def forget_peak_memory(device: str) -> None:
+    """Start CUDA's peak anew, for `peak_memory_mib`; that of the process cannot be."""
+    if torch.device(device).type == "cuda":
+        torch.cuda.reset_peak_memory_stats()

@@ -11,9 +11,10 @@ from spgcl.evaluation.linear_probe import probe
 from spgcl.evaluation.task import task_digest
 from spgcl.evaluation.tuned import tuned_probe
 from spgcl.files import replacing
-from spgcl.methods import create, find, parameters
+from spgcl.methods import find, parameters
 from spgcl.report.material import Material
 from spgcl.runs.record import to_json
+from spgcl.training.fitting import fit
 
 # Nothing is learned by these: the features, their average over neighbourhoods, an encoder as it starts.
 WITHOUT_TRAINING = ("raw", "smoothed", "untrained")
@@ -52,14 +53,9 @@ def _score(name: str, material: Material, protocol: str) -> dict[str, Any]:
     graph, run = material.graph, material.run
     # The encoder is the one that the run trained, where the run has one.
     own = {key: value for key, value in run.settings.items() if key in parameters(find(name))}
-    method = create(
-        name,
-        graph.num_features,
-        num_nodes=graph.num_nodes,
-        seed=run.seed,
-        settings=own if name == "untrained" else {},
-    ).to(material.device)
-    vectors = method.embed(method.prepare(graph, torch.device(material.device)))
+    settings = own if name == "untrained" else {}
+    fitted = fit(name, graph, settings=settings, seed=run.seed, device=torch.device(material.device))
+    vectors = fitted.embed()
     score = tuned_probe if protocol == "tuned" else probe
     assert material.splits is not None
     return score(

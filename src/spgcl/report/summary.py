@@ -95,28 +95,30 @@ def _defaults(run: Run) -> dict[str, Any]:
 
 def repeating_command(folder: Path, run: Run) -> str:
     """A command that trains the same run again, from any folder, into a folder beside it."""
-    words = ["spgcl", "fit", run.graph["source"], "--method", run.method, "--seed", str(run.seed)]
-    if run.preset:
-        words += ["--preset", run.preset]
-    for name, value in run.settings.items():
-        if value != _presumed(run).get(name):
-            words += ["--set", f"{name}={value}"]
-    for name, value in run.graph["options"].items():
-        words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
-    if run.graph["labels"]:
-        words += ["--labels", run.graph["labels"]]
-    if run.hold_out_edges:
-        words += ["--hold-out-edges", str(run.hold_out_edges)]
-    if run.embedding_format != "parquet":
-        words += ["--format", run.embedding_format]
-    if every := _observed_every(run):
-        words += ["--observe", str(every)]
-    words += ["--device", run.device.split(":")[0], "--threads", str(run.threads)]
-    if run.precision != "auto":
-        words += ["--precision", run.precision]
-    if run.deterministic:
-        words.append("--deterministic")
-    return shlex.join([*words, "--out", f"{folder.absolute()}-again"])
+    options: dict[str, Any] = {
+        "method": run.method,
+        "seed": run.seed,
+        "preset": run.preset,
+        **run.graph["options"],
+        "labels": run.graph["labels"],
+        "hold-out-edges": run.hold_out_edges or None,
+        "format": None if run.embedding_format == "parquet" else run.embedding_format,
+        "observe": _observed_every(run) or None,
+        "device": run.device.split(":")[0],
+        "threads": run.threads,
+        "precision": None if run.precision == "auto" else run.precision,
+        "deterministic": run.deterministic,
+        "out": f"{folder.absolute()}-again",
+    }
+    words = ["spgcl", "fit", run.graph["source"]]
+    for name, value in options.items():
+        if value is True:
+            words.append(f"--{name}")
+        elif value is not None and value is not False:
+            words += [f"--{name}", str(value)]
+    changed = {name: value for name, value in run.settings.items() if value != _presumed(run).get(name)}
+    words += [word for name, value in changed.items() for word in ("--set", f"{name}={value}")]
+    return shlex.join(words)
 
 
 def _presumed(run: Run) -> dict[str, Any]:

@@ -4,10 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from spgcl.cli.options import GraphOptions
-from spgcl.cli.output import note
-from spgcl.errors import InputError
+from spgcl.errors import InputError, note
 from spgcl.graph import Graph
+from spgcl.runs.options import GraphOptions
 from spgcl.runs.sources import Loaded, is_dataset, resolve_graph
 
 

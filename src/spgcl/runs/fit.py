@@ -3,8 +3,8 @@
 import os
 import shutil
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from spgcl.engine.device import arithmetic, peak_memory_mib
+from spgcl.engine.device import forget_peak_memory, peak_memory_mib
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.io import require_ids, write_embeddings
-from spgcl.methods import Supervision, create, find
-from spgcl.methods.memory import explained_memory
+from spgcl.methods import Method, Supervision
 from spgcl.runs.plane import principal_plane
 from spgcl.runs.record import (
     Run,
@@ -29,8 +28,8 @@ from spgcl.runs.record import (
     save_method,
     write_run,
 )
-from spgcl.training.advice import one_column, require_finite, sameness, slow_steps
-from spgcl.training.loop import Checkpoint, Observer, train
+from spgcl.training.fitting import Controls, embed, fit
+from spgcl.training.loop import Checkpoint
 
 # What is made with labels, and is of no use once there are others.
 SCORED_FILES = ("eval.json", "report.html")
@@ -151,15 +150,10 @@ def fit_run(
     graph: Graph,
     run: Run,
     *,
-    replace: bool = False,
+    replace_earlier: bool = False,
     supervision: Supervision | None = None,
     held_out: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
-    save_every: float = 60.0,
-    progress: Callable[[int, float], None] | None = None,
-    stop: Callable[[], bool] | None = None,
-    observe: Observer | None = None,
-    observe_every: int = 0,
-    remark: Callable[[str], None] | None = None,
+    controls: Controls | None = None,
 ) -> Run:
     """Train, embed and write a run; continues from the folder's checkpoint unless told to replace it.
 
@@ -170,90 +164,81 @@ def fit_run(
         folder: Where the run is written.
         graph: The graph to train on.
         run: What is run; its results are filled in.
-        replace: Whether what the folder holds gives way to this run.
+        replace_earlier: Whether what the folder holds gives way to this run.
         supervision: Labels, for a supervised method.
         held_out: Edges and non-edges kept for link prediction, written beside the run.
-        save_every: Seconds between checkpoints.
-        progress: See `spgcl.training.train`.
-        stop: See `spgcl.training.train`.
-        observe: See `spgcl.training.train`.
-        observe_every: See `spgcl.training.train`.
-        remark: Told what people should know of the embeddings.
+        controls: Progress and observations; checkpoints are the folder's.
     """
     require_ids(graph.node_ids, run.embedding_format)
-    device = torch.device(run.device)
-    if device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats()
-    begun = False
-
-    def begin() -> None:
-        nonlocal begun
-        if begun:
-            return
-        if replace:
-            _clear(folder)
-        write_run(folder, run)
-        if held_out is not None:
-            save_held_out(folder, *held_out)
-        begun = True
-
-    def save(checkpoint: Checkpoint) -> None:
-        # The loss of the next step will say what is wrong; until then the last good checkpoint stays.
-        if checkpoint.is_finite():
-            begin()
-            save_checkpoint(folder, checkpoint)
-
-    if remark and (said := one_column(graph, run.settings)):
-        remark(said)
-    with explained_memory(find(run.method), run.settings):
-        started = time.perf_counter()
-        method = create(
-            run.method,
-            graph.num_features,
-            num_nodes=graph.num_nodes,
-            task=supervision.task if supervision else None,
-            seed=run.seed,
-            settings=run.settings,
-        ).to(device)
-        prepared = method.prepare(graph, device, supervision)
-        ready = time.perf_counter()
-        if remark and (said := slow_steps(method, graph, device)):
-            remark(said)
-        with arithmetic(device, run.precision, deterministic=run.deterministic):
-            history = train(
-                method,
-                prepared,
-                seed=run.seed,
-                start=None if replace else load_checkpoint(folder),
-                save=save,
-                save_every=save_every,
-                progress=progress,
-                stop=stop,
-                observe=observe,
-                observe_every=observe_every,
-            )
-        trained = time.perf_counter()
-        embeddings = method.embed(prepared).cpu().numpy()
-        embedded = time.perf_counter()
-    require_finite(embeddings, method)
-    if remark and (said := sameness(embeddings)):
-        remark(said)
-    begin()
+    forget_peak_memory(run.device)
+    writer = _Writer(folder, run, replace_earlier, held_out)
+    fitted = fit(
+        run.method,
+        graph,
+        settings=run.settings,
+        seed=run.seed,
+        device=torch.device(run.device),
+        supervision=supervision,
+        precision=run.precision,
+        deterministic=run.deterministic,
+        controls=replace(
+            controls or Controls(),
+            start=None if replace_earlier else load_checkpoint(folder),
+            save=writer.save,
+        ),
+    )
+    started = time.perf_counter()
+    embeddings = embed(fitted.method, fitted.prepared, run.settings)
+    run.seconds = {**fitted.seconds, "embed": time.perf_counter() - started}
+    writer.begin()
     drop_derived(folder)
-    with ThreadPoolExecutor(1) as beside:
-        weights = beside.submit(save_method, folder, method, run)
-        plane = principal_plane(embeddings) if run.embedding_format == "parquet" else None
-        write_embeddings(folder, embeddings, graph.node_ids, run.embedding_format, plane)
-        weights.result()
+    _write_results(folder, run, fitted.method, embeddings, graph)
+    history = fitted.history
     run.status = "finished" if history.finished else "interrupted"
     run.steps, run.resumed_from = len(history.losses), history.resumed_from
-    run.seconds = {"prepare": ready - started, "train": trained - ready, "embed": embedded - trained}
-    run.peak_memory_mib = peak_memory_mib(device)
+    run.peak_memory_mib = peak_memory_mib(torch.device(run.device))
     run.history = {"loss": history.losses, "observations": history.observations}
     write_run(folder, run)
     if history.finished:
         tidy(folder)
     return run
+
+
+@dataclass
+class _Writer:
+    """Writes a run's record and edges before its first checkpoint or result, and only then."""
+
+    folder: Path
+    run: Run
+    replace_earlier: bool
+    held_out: tuple[NDArray[np.int64], NDArray[np.int64]] | None
+    begun: bool = False
+
+    def begin(self) -> None:
+        if self.begun:
+            return
+        if self.replace_earlier:
+            _clear(self.folder)
+        write_run(self.folder, self.run)
+        if self.held_out is not None:
+            save_held_out(self.folder, *self.held_out)
+        self.begun = True
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        # The loss of the next step will tell what is wrong; until then the last good checkpoint stays.
+        if checkpoint.is_finite():
+            self.begin()
+            save_checkpoint(self.folder, checkpoint)
+
+
+def _write_results(
+    folder: Path, run: Run, method: Method, embeddings: NDArray[np.float32], graph: Graph
+) -> None:
+    with ThreadPoolExecutor(1) as background:
+        weights = background.submit(save_method, folder, method, run)
+        plane = principal_plane(embeddings) if run.embedding_format == "parquet" else None
+        write_embeddings(folder, embeddings, graph.node_ids, run.embedding_format, plane)
+        weights.result()
 
 
 def drop_derived(folder: Path) -> None:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spgcl.cli.options import GraphOptions
-from spgcl.cli.output import note
-from spgcl.errors import InputError
+from spgcl.errors import InputError, note
 from spgcl.graph import Graph
+from spgcl.runs.options import GraphOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

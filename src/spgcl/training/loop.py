@@ -85,51 +85,61 @@ def train(
     device = prepared.graph.device
     method.to(device).train()
     prepared.watching = observe_every > 0
+    history = History()
+
+    def observe_after(done: int) -> None:
+        if observe and observe_every and (done % observe_every == 0 or done == method.steps):
+            history.observations.append({"step": done, **observe(method, prepared)})
+
     if not method.steps:
-        looks = [{"step": 0, **observe(method, prepared)}] if observe and observe_every else []
-        return History(observations=looks, finished=True)
+        observe_after(0)
+        history.finished = True
+        return history
     optimiser = method.optimiser()
     generator = draws(seed, device)
-    history = History() if start is None else _restore(start, method, prepared, optimiser, generator)
+    if start is None:
+        observe_after(0)
+    else:
+        history = _restore(start, method, prepared, optimiser, generator)
     done = len(history.losses)
-    recorded = torch.full((method.steps,), math.nan, device=device)
-    recorded[:done] = torch.tensor(history.losses, device=device)
+    losses = torch.full((method.steps,), math.nan, device=device)
+    losses[:done] = torch.tensor(history.losses, device=device)
     saved = looked = time.monotonic()
-    if observe and observe_every and not done:
-        history.observations.append({"step": 0, **observe(method, prepared)})
-
     take_step = Step(method, prepared, optimiser, generator)
-    while done < method.steps:
+    stopping = False
+    while done < method.steps and not stopping:
         loss = take_step(done)
         if loss is None:
             break
         method.after_step(done)
-        recorded[done] = loss
+        losses[done] = loss
         done += 1
 
         now = time.monotonic()
         stopping = stop is not None and stop()
-        due = save is not None and (now - saved > save_every or stopping)
-        # Looking at losses waits for an accelerator, so it is done a few times a second.
-        look = now - looked > LOOK_EVERY or done == method.steps
-        if device.type == "cpu" or due or look:
-            _require_finite(recorded, done, method)
-        if look:
-            if progress:
-                progress(done, float(recorded[done - 1]))
-            looked = time.monotonic()
-        if observe and observe_every and (done % observe_every == 0 or done == method.steps):
-            history.observations.append({"step": done, **observe(method, prepared)})
-        if save and due and done < method.steps:
-            history.losses = recorded[:done].tolist()
+        save_due = save is not None and (now - saved > save_every or stopping)
+        # Reading losses waits for an accelerator, so it is done a few times per second.
+        look_due = now - looked > LOOK_EVERY or done == method.steps
+        if device.type == "cpu" or save_due or look_due:
+            _require_finite(losses, done, method)
+        if look_due:
+            looked = _report(progress, done, losses)
+        observe_after(done)
+        if save and save_due and done < method.steps:
+            history.losses = losses[:done].tolist()
             save(_checkpoint(method, prepared, optimiser, generator, history))
             saved = time.monotonic()
-        if stopping:
-            break
 
-    history.losses = recorded[:done].tolist()
+    history.losses = losses[:done].tolist()
     history.finished = done >= method.steps or not done
     return history
+
+
+def _report(progress: Callable[[int, float], None] | None, done: int, losses: Tensor) -> float:
+    """Report the last loss; when that was done."""
+    if progress:
+        progress(done, float(losses[done - 1]))
+    return time.monotonic()
 
 
 def draws(seed: int, device: torch.device) -> torch.Generator:
@@ -138,12 +148,12 @@ def draws(seed: int, device: torch.device) -> torch.Generator:
     return torch.Generator(device).manual_seed(int(words[0]))
 
 
-def _require_finite(recorded: Tensor, done: int, method: Method) -> None:
+def _require_finite(losses: Tensor, done: int, method: Method) -> None:
     # On the host, which has to wait anyway: an accelerator would first have to load kernels for it.
-    bad = (~recorded[:done].cpu().isfinite()).nonzero()
+    bad = (~losses[:done].cpu().isfinite()).nonzero()
     if len(bad):
         step = int(bad[0])
-        raise InputError(f"the loss became {float(recorded[step])} at step {step + 1}; {remedies(method)}")
+        raise InputError(f"the loss became {float(losses[step])} at step {step + 1}; {remedies(method)}")
 
 
 def _checkpoint(

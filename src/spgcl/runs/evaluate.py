@@ -1,0 +1,179 @@
+"""Scores of a run: linear probe, k-NN, clustering, link prediction; supervised runs by their predictions."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spgcl.engine.device import scoring_device
+from spgcl.errors import InputError, note
+from spgcl.evaluation import cluster, knn, link_scores, probe, score_predictions, tuned_probe
+from spgcl.evaluation.task import task_digest
+from spgcl.files import replacing
+from spgcl.graph import Graph
+from spgcl.methods import Supervision, find
+from spgcl.runs.record import Run, load_held_out, read_results, read_run, to_json, unfinished
+from spgcl.runs.sources import Loaded, resolve_recorded, training_graph
+
+
+def run_folders(run: Path) -> list[Path]:
+    """The run itself, or the retrainings that a folder holds."""
+    if (run / "run.json").exists():
+        return [run]
+    numbers = [path.parent.name.removeprefix("seed-") for path in run.glob("seed-*/run.json")]
+    folders = [run / f"seed-{number}" for number in sorted(map(int, filter(str.isdecimal, numbers)))]
+    if not folders:
+        raise InputError(f"{run} is not a run: it has no run.json (spgcl fit writes one)")
+    _require_alike(folders)
+    return folders
+
+
+def _require_alike(folders: list[Path]) -> None:
+    """Retrainings differ by their seed alone; a folder left over from other settings is told apart."""
+    first = read_run(folders[0])
+    for folder in folders[1:]:
+        other = read_run(folder)
+        for name in ("method", "settings", "hold_out_edges"):
+            if getattr(other, name) != getattr(first, name):
+                raise InputError(
+                    f"{folder} was run with other {name} than {folders[0]}; remove it, or fit both again"
+                )
+        # Edges are held out by seed: then every retraining has a graph of its own.
+        if not first.hold_out_edges and other.graph["digest"] != first.graph["digest"]:
+            raise InputError(
+                f"{folder} was run on another graph than {folders[0]}; remove it, or fit both again"
+            )
+
+
+def labelled(folder: Path, labels: Path | None = None) -> Loaded:
+    """The graph of a run, read again, with its labels or those given."""
+    run = read_run(folder)
+    loaded = resolve_recorded(run.graph, labels)
+    if not is_as_fitted(loaded.graph, run):
+        note(f"{run.graph['source']} has changed since {folder} was fitted, the embeddings have not")
+    if loaded.labels is None and load_held_out(folder) is None:
+        raise InputError(
+            f"{folder} has no labels to evaluate with; give them by --labels FILE, "
+            "or fit with --hold-out-edges for link prediction"
+        )
+    return loaded
+
+
+def is_as_fitted(graph: Graph, run: Run) -> bool:
+    """Whether a graph, read again, is still the one that a run was trained on."""
+    try:
+        trained_on = training_graph(graph, run.graph["options"], run.hold_out_edges, run.seed)[0]
+    except InputError:
+        return False
+    return bool(trained_on.digest == run.graph["digest"])
+
+
+def evaluate_run(
+    folder: Path,
+    loaded: Loaded,
+    protocol: str = "paper",
+    device: str = "auto",
+    progress: Callable[[float], None] | None = None,
+) -> dict[str, Any]:
+    """Score a run's embeddings with labels, and on edges that it held out.
+
+    Args:
+        folder: The run.
+        loaded: Its graph with labels and splits, see `labelled`.
+        protocol: "paper" or "tuned".
+        device: Where to compute.
+        progress: Called now and then with the fraction of the probe that is done.
+    """
+    run, embeddings, node_ids = read_results(folder)
+    note(unfinished(folder, run))
+    require_same_nodes(node_ids, loaded.graph, folder, run)
+    record: dict[str, Any] = {"dataset": run.dataset, "method": run.method}
+    if loaded.labels is not None and loaded.splits is not None:
+        record["task"] = task_digest(loaded.graph, loaded.labels, loaded.splits)
+    if loaded.labels is not None and find(run.method).supervised:
+        record |= _by_predictions(folder, run, embeddings, loaded)
+    elif loaded.labels is not None:
+        record |= _with_labels(embeddings, loaded, protocol, device, progress)
+    held_out = load_held_out(folder)
+    if held_out is not None:
+        record["link_prediction"] = link_scores(embeddings, *held_out)
+    return record
+
+
+def require_same_nodes(node_ids: NDArray[Any], graph: Graph, folder: Path, run: Run) -> None:
+    """Refuse a graph whose nodes are not those that a run embedded."""
+    # Formats without types give whole numbers back for ids that were text.
+    if not np.array_equal(node_ids.astype(str), graph.node_ids.astype(str)):
+        raise InputError(f"the nodes of {run.graph['source']} are not those of {folder}; fit it again")
+
+
+def _with_labels(
+    embeddings: NDArray[np.float32],
+    loaded: Loaded,
+    protocol: str,
+    device: str,
+    progress: Callable[[float], None] | None,
+) -> dict[str, Any]:
+    assert loaded.labels is not None
+    assert loaded.splits is not None
+    where = str(scoring_device(device))
+    task = (embeddings, loaded.labels, loaded.splits)
+    score = probe if protocol == "paper" else tuned_probe
+    scores = score(*task, metric=loaded.metric, device=where, progress=progress)
+    return {
+        **scores.as_record(),
+        "protocol": protocol,
+        "split_source": loaded.splits.source,
+        "knn": knn(*task, metric=loaded.metric, device=where).as_record(),
+        "clustering": cluster(embeddings, loaded.labels, device=where),
+    }
+
+
+def _by_predictions(
+    folder: Path, run: Run, class_scores: NDArray[np.float32], loaded: Loaded
+) -> dict[str, Any]:
+    """Models know labels: they are neither probed nor scored on splits other than their own."""
+    assert loaded.labels is not None
+    assert loaded.splits is not None
+    if Supervision.of(loaded.labels, loaded.splits).record() != run.supervision:
+        raise InputError(
+            f"{folder} was trained with other labels or splits; evaluate with the same, or fit it again"
+        )
+    scores = score_predictions(class_scores, loaded.labels, loaded.splits, metric=loaded.metric)
+    return {**scores.as_record(), "split_source": loaded.splits.source}
+
+
+def write_evaluation(folder: Path, record: dict[str, Any]) -> None:
+    """Keep scores beside their run, in `eval.json`."""
+    target = folder / "eval.json"
+    try:
+        with replacing(target) as path:
+            path.write_text(to_json(record), encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            f"{target} cannot be written ({error.strerror or error}); the scores are not kept"
+        ) from None
+
+
+def over_retrainings(records: list[dict[str, Any]]) -> dict[str, Any]:
+    """Sum up full retrainings: the deviation is over them, each counted by its own mean."""
+    first = records[0]
+    kept = ("dataset", "method", "protocol", "metric", "split_source")
+    summed: dict[str, Any] = {name: first[name] for name in kept if name in first}
+    if "mean" in first:
+        summed |= {**_spread([record["mean"] for record in records]), "std_over": "retrainings"}
+        summed["splits"] = [score for record in records for score in record["splits"]]
+    if "knn" in first:
+        summed["knn"] = {**_spread([record["knn"]["mean"] for record in records]), "std_over": "retrainings"}
+    for part in ("clustering", "link_prediction"):
+        if part in first:
+            summed[part] = {
+                name: _spread([record[part][name] for record in records])["mean"] for name in first[part]
+            }
+    return {**summed, "retrainings": records}
+
+
+def _spread(values: list[float]) -> dict[str, float]:
+    return {"mean": float(np.mean(values)), "std": float(np.std(values))}
