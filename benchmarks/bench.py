@@ -1,4 +1,4 @@
-"""`python benchmarks/bench.py speed|memory|scale`: time by phase, peak memory and growth, beside a frozen reference."""
+"""Time by phase, peak memory and growth, beside a frozen reference: speed, memory, scale."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -212,7 +212,7 @@ def _finished(
     words = [word for word in sys.argv[1:] if word not in ("--results", str(results))]
     record |= {
         "given": dict(given),
-        "command": " ".join(["python benchmarks/bench.py", *words]),
+        "command": " ".join(["python", "benchmarks/bench.py", *words]),
         **machine(device),
     }
     checkout = Path("results").is_dir() and Path("src/spgcl").is_dir()

@@ -1,7 +1,10 @@
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from types import ModuleType
 
 import pytest
+
+from spgcl.errors import Note
 
 
 @pytest.fixture
@@ -20,3 +23,13 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> Callable[[ModuleType], list[str
         return names
 
     return watch
+
+
+@pytest.fixture
+def notes() -> Iterator[list[str]]:
+    """Notes that the library has issued so far, by a list that grows."""
+    texts: list[str] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", Note)
+        warnings.showwarning = lambda message, *_: texts.append(str(message))
+        yield texts

@@ -1,4 +1,4 @@
-"""The reference that `spgcl bench` compares with: SP-GCL as published, as a good engineer writes it first.
+"""The reference that timings are compared with: SP-GCL as published, as a good engineer writes it first.
 
 FROZEN. Speed-ups are told as multiples of this code, so it must never be slowed or sped up, and nothing of
 the package's own fast path may be used in it. It is full-graph training on PyTorch Geometric's layers:

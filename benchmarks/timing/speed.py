@@ -1,4 +1,4 @@
-"""Everything that `spgcl bench speed` knows of a graph, in one record."""
+"""Everything that `benchmarks/bench.py speed` knows of a graph, in one record."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

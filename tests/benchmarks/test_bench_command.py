@@ -1,10 +1,11 @@
-"""`spgcl bench`: records, where they go, and what is refused before anything is measured."""
+"""`benchmarks/bench.py`: records, where they go, and what is refused before anything is measured."""
 
 import json
 import time
 
 import pytest
 import torch
+from bench import app
 from timing.end_to_end import fit_and_evaluate
 from timing.graphs import settings_of
 from timing.isolated import main
@@ -18,6 +19,10 @@ SMALL = ["--set", "hidden=4", "--set", "seeds=10", "--set", "pool_size=20", "--s
 MACHINE = {"device", "processor", "host", "cores", "threads", "versions", "date", "command", "given"}
 
 
+def run_bench(arguments):
+    return run(arguments, app, "bench.py")
+
+
 @pytest.fixture(autouse=True)
 def empty_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -27,7 +32,7 @@ def test_speed_prints_and_appends_a_record(tmp_path, capsys):
     options = ["--methods", "spgcl,grace", "--no-reference", "--rounds", "1", "--device", "cpu", "--json"]
     file = tmp_path / "deep" / "speed.jsonl"
 
-    assert run(["bench", "speed", "csbm-homophilic", *SMALL, *options, "--results", str(file)]) == 0
+    assert run_bench(["speed", "csbm-homophilic", *SMALL, *options, "--results", str(file)]) == 0
     (record,) = json.loads(capsys.readouterr().out)
     assert json.loads(file.read_text(encoding="utf-8")) == record
     assert set(record) >= MACHINE
@@ -41,7 +46,7 @@ def test_speed_prints_and_appends_a_record(tmp_path, capsys):
 
 
 def test_speed_shows_a_table_and_says_that_nothing_is_recorded(tmp_path, capsys):
-    assert run(["bench", "speed", "--methods", "grace", "--rounds", "1", "--set", "hidden=4"]) == 0
+    assert run_bench(["speed", "--methods", "grace", "--rounds", "1", "--set", "hidden=4"]) == 0
     answer = capsys.readouterr()
     title, header, row = answer.out.splitlines()
     assert title == "csbm-heterophilic, medians of 1"
@@ -54,7 +59,7 @@ def test_speed_shows_a_table_and_says_that_nothing_is_recorded(tmp_path, capsys)
 def test_memory_is_measured_in_a_fresh_process(capsys):
     options = ["--no-reference", "--steps", "2", "--device", "cpu", "--json"]
 
-    assert run(["bench", "memory", *SMALL, *options]) == 0
+    assert run_bench(["memory", *SMALL, *options]) == 0
     (record,) = json.loads(capsys.readouterr().out)
     assert set(record) >= MACHINE | {"dataset", "subjects"}
     part = record["subjects"]["spgcl"]
@@ -74,7 +79,7 @@ def test_scale_records_every_size_in_a_checkout(tmp_path, capsys):
     (tmp_path / "results").mkdir()
     (tmp_path / "src" / "spgcl").mkdir(parents=True)
 
-    assert run(["bench", "scale", "1000", "--rounds", "1", "--set", "hidden=4", "--device", "cpu"]) == 0
+    assert run_bench(["scale", "1000", "--rounds", "1", "--set", "hidden=4", "--device", "cpu"]) == 0
     assert "1,000" in capsys.readouterr().out
     record = json.loads((tmp_path / "results" / "scale.jsonl").read_text(encoding="utf-8"))
     (size,) = record["sizes"]
@@ -121,7 +126,7 @@ def test_a_fault_of_the_input_is_the_answer_of_a_fresh_process(capsys):
     ids=lambda value: "-".join(value) if isinstance(value, list) else "",
 )
 def test_what_is_wrong_is_said_in_one_line(arguments, message, capsys):
-    assert run(["bench", *arguments]) == 2
+    assert run_bench(arguments) == 2
     answer = capsys.readouterr()
     assert message in answer.err
     assert answer.err.count("\n") == 1

@@ -192,7 +192,6 @@ def test_steps_that_contradict_each_other_are_refused(tmp_path, capsys):
     given = ["--steps", "5", "--set", "steps=10"]
     expected = "spgcl: --steps 5 and --set steps=10 contradict each other; leave one out\n"
     assert refusal(capsys, "fit", "--out", tmp_path / "run", *given) == expected
-    assert refusal(capsys, "bench", "memory", *given) == expected
     assert not (tmp_path / "run").exists()
     answer(capsys, "fit", "--out", tmp_path / "run", "--steps", "3", "--set", "steps=3", *QUICK)
     assert record_of(tmp_path / "run")["steps"] == 3

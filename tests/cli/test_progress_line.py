@@ -35,7 +35,7 @@ def on_a_terminal(script: str) -> str:
     return written.decode()
 
 
-@pytest.mark.parametrize(("amount", "shown"), [("steps", "3/4"), ("share", "75%"), ("bytes", "3/4 bytes")])
+@pytest.mark.parametrize(("amount", "shown"), [("steps", "3/4"), ("fraction", "75%"), ("bytes", "3/4 bytes")])
 def test_a_terminal_shows_title_amount_and_tail(amount: str, shown: str) -> None:
     written = on_a_terminal(
         SCRIPT.format(title="a title", amount=amount, tail="loss {task.fields[loss]:.2f}")

@@ -152,8 +152,8 @@ import sys
 import numpy as np
 import torch
 import spgcl
-from spgcl.methods import skipgram
-from spgcl.stepping import arithmetic
+from spgcl.methods.parts import skipgram
+from spgcl.engine.device import arithmetic
 dataset = spgcl.load("csbm-homophilic")
 settings = {
     "spgcl": {"hidden": 8},

@@ -83,7 +83,7 @@ def test_sparse_features_stay_sparse_while_that_is_smaller():
 
 
 def test_sparse_features_become_dense_once_they_fill_up(monkeypatch):
-    monkeypatch.setattr("spgcl.propagate._BLOCK_BYTES", 8 * 60 * 7)
+    monkeypatch.setattr("spgcl.graph.propagate._BLOCK_BYTES", 8 * 60 * 7)
     graph = random_graph(100, 1000).with_features(sparse_features(100, 60, 0.1))
     smoothed = smooth(graph, 2)
     assert isinstance(smoothed, np.ndarray)

@@ -60,8 +60,8 @@ def test_what_has_no_second_axis_gets_a_zero(shape):
 def test_more_rows_than_are_looked_at_are_all_placed(monkeypatch):
     rows = rows_with_axes(900)
     exact = principal_plane(rows).points
-    monkeypatch.setattr("spgcl.projection._MOST_ROWS", 300)
-    monkeypatch.setattr("spgcl.projection._BLOCK_ROWS", 128)
+    monkeypatch.setattr("spgcl.runs.plane._MOST_ROWS", 300)
+    monkeypatch.setattr("spgcl.runs.plane._BLOCK_ROWS", 128)
     found = principal_plane(rows).points
     assert found.shape == (900, 2)
     for axis in range(2):

@@ -13,7 +13,7 @@ from spgcl.engine import all_pairs
 from spgcl.graph import Graph
 from spgcl.methods import create
 from spgcl.methods.parts import node_contrast as contrast
-from spgcl.training import loop as training
+from spgcl.training import advice as training
 from spgcl.training.advice import slow_steps
 
 CPU = torch.device("cpu")

@@ -14,6 +14,7 @@ from spgcl.graph import Graph
 from spgcl.methods import create
 from spgcl.methods.method import Method, Prepared
 from spgcl.runs.record import load_checkpoint, save_checkpoint
+from spgcl.training import advice
 from spgcl.training import loop as training
 from spgcl.training.loop import draws, train
 
@@ -329,5 +330,5 @@ def test_draws_are_decided_by_the_seed_and_apart_from_the_weights():
 def test_advice_on_numbers_that_are_not_finite_names_what_the_method_has(name, ways):
     vectors = np.array([[0.0, np.inf]], dtype=np.float32)
     with pytest.raises(InputError) as caught:
-        training.require_finite(vectors, create(name, 3, num_nodes=4, seed=0))
+        advice.require_finite(vectors, create(name, 3, num_nodes=4, seed=0))
     assert str(caught.value) == f"the embeddings are not finite; {ways}"

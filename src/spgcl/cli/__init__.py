@@ -98,7 +98,7 @@ def _printed_notes() -> Iterator[None]:
             else:
                 show(message, category, *details, **more)
 
-        warnings.showwarning = print_note  # type: ignore[assignment]
+        warnings.showwarning = print_note
         yield
 
 

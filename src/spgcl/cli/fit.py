@@ -35,39 +35,59 @@ from spgcl.cli.progress import progress_line
 from spgcl.runs.options import GraphOptions
 
 if TYPE_CHECKING:
+    from spgcl.runs.plan import Request
     from spgcl.runs.record import Run
-    from spgcl.training.fitting import Controls
+    from spgcl.training.loop import Controls
+
+
+GraphArgument = Annotated[str, typer.Argument(help="A data set's name, or a path to a graph.")]
+OutOption = Annotated[
+    Path | None, typer.Option("--out", help="Run folder (default: runs/GRAPH-METHOD-SEED).")
+]
+MethodOption = Annotated[str, typer.Option("--method", help="See `spgcl methods`.")]
+PresetOption = Annotated[str | None, typer.Option("--preset", help="published, paper or validated.")]
+StepsOption = Annotated[int | None, typer.Option("--steps", help="Short for --set steps=N.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help="Decides every draw.")]
+SeedsOption = Annotated[int, typer.Option("--seeds", min=1, help="Full retrainings, one folder each.")]
+FormatOption = Annotated[Literal["parquet", "npy", "csv"], typer.Option("--format", help="Of embeddings.")]
+HoldOutEdgesOption = Annotated[
+    float, typer.Option("--hold-out-edges", help="Fraction of edges kept from training for link prediction.")
+]
+ObserveOption = Annotated[
+    int, typer.Option("--observe", min=0, help="Record health curves every so many steps.")
+]
+CheckpointEveryOption = Annotated[
+    float, typer.Option("--checkpoint-every", min=0, help="Seconds between checkpoints.")
+]
+ResumeOption = Annotated[bool, typer.Option("--resume", help="Continue a run that was stopped.")]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run.")]
+ReportOption = Annotated[bool, typer.Option("--report", help="Also make the page, see spgcl report.")]
+PrecisionOption = Annotated[
+    Literal["auto", "float32", "tf32"],
+    typer.Option("--precision", help="Of products on CUDA; auto takes tf32."),
+]
+DeterministicOption = Annotated[
+    bool, typer.Option("--deterministic", help="The same bytes for the same seed on CUDA too, slower.")
+]
 
 
 def fit(
-    graph: Annotated[
-        str, typer.Argument(help="A data set's name, or a path to a graph.")
-    ] = "csbm-heterophilic",
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Run folder (default: runs/GRAPH-METHOD-SEED).")
-    ] = None,
-    method: Annotated[str, typer.Option("--method", help="See `spgcl methods`.")] = "spgcl",
-    preset: Annotated[str | None, typer.Option("--preset", help="published, paper or validated.")] = None,
+    graph: GraphArgument = "csbm-heterophilic",
+    out: OutOption = None,
+    method: MethodOption = "spgcl",
+    preset: PresetOption = None,
     set_: SetOption = None,
-    steps: Annotated[int | None, typer.Option("--steps", help="Short for --set steps=N.")] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help="Decides every draw.")] = 0,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Full retrainings, one folder each.")] = 1,
-    format_: Annotated[
-        Literal["parquet", "npy", "csv"], typer.Option("--format", help="Of embeddings.")
-    ] = "parquet",
+    steps: StepsOption = None,
+    seed: SeedOption = 0,
+    seeds: SeedsOption = 1,
+    format_: FormatOption = "parquet",
     labels: LabelsOption = None,
-    hold_out_edges: Annotated[
-        float, typer.Option("--hold-out-edges", help="Share of edges kept from training for link prediction.")
-    ] = 0.0,
-    observe: Annotated[
-        int, typer.Option("--observe", min=0, help="Record health curves every so many steps.")
-    ] = 0,
-    checkpoint_every: Annotated[
-        float, typer.Option("--checkpoint-every", min=0, help="Seconds between checkpoints.")
-    ] = 60.0,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue a run that was stopped.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run.")] = False,
-    report: Annotated[bool, typer.Option("--report", help="Also make the page, see spgcl report.")] = False,
+    hold_out_edges: HoldOutEdgesOption = 0.0,
+    observe: ObserveOption = 0,
+    checkpoint_every: CheckpointEveryOption = 60.0,
+    resume: ResumeOption = False,
+    overwrite: OverwriteOption = False,
+    report: ReportOption = False,
     features: FeaturesOption = None,
     structural: StructuralOption = None,
     source: SourceOption = None,
@@ -78,22 +98,13 @@ def fit(
     directed: DirectedOption = False,
     device: DeviceOption = "auto",
     threads: ThreadsOption = None,
-    precision: Annotated[
-        Literal["auto", "float32", "tf32"],
-        typer.Option("--precision", help="Of products on CUDA; auto takes tf32."),
-    ] = "auto",
-    deterministic: Annotated[
-        bool, typer.Option("--deterministic", help="The same bytes for the same seed on CUDA too, slower.")
-    ] = False,
+    precision: PrecisionOption = "auto",
+    deterministic: DeterministicOption = False,
     json: JsonOption = False,
 ) -> None:
     """Train on a graph and write weights, embeddings and a record; only supervised methods look at labels."""
-    from spgcl.runs.plan import Request, carry_out, plan
+    from spgcl.runs.plan import Request
 
-    if report:
-        from spgcl.report.page import require_plotly
-
-        require_plotly()
     request = Request(
         graph=graph,
         device=start_on(device, threads),
@@ -113,28 +124,40 @@ def fit(
         overwrite=overwrite,
         command=("spgcl", *sys.argv[1:]),
     )
+    _train_and_show(request, checkpoint_every, observe, page_on=device if report else None, as_json=json)
+
+
+def _train_and_show(
+    request: "Request", save_every: float, observe_every: int, *, page_on: str | None, as_json: bool
+) -> None:
+    """Carry out a request; the page is made on the device `page_on`, if any."""
+    from spgcl.runs.plan import carry_out, plan
+
+    if page_on:
+        from spgcl.report.page import require_plotly
+
+        require_plotly()
     planned = plan(request)
+    watch = partial(_watch, quiet=as_json)
     done = []
-    for folder, run in carry_out(
-        planned, watch=partial(_watch, quiet=json), save_every=checkpoint_every, observe_every=observe
-    ):
+    for folder, run in carry_out(planned, watch=watch, save_every=save_every, observe_every=observe_every):
         done.append((folder, run))
         if run.status == "interrupted":
             note(f"stopped after {run.steps} steps; embeddings are written, and --resume continues")
             raise KeyboardInterrupt
     page = None
-    if report:
+    if page_on:
         from spgcl.report.write import Wanted, write_report
 
-        page = write_report([planned.folder], None, Wanted(device=device))["report"]
+        page = write_report([planned.folder], None, Wanted(device=page_on))["report"]
     has_labels = planned.loaded.labels is not None or done[0][1].graph["labels"] is not None
-    _say(planned.folder, done, page, has_labels=has_labels, as_json=json)
+    _say(planned.folder, done, page, has_labels=has_labels, as_json=as_json)
 
 
 @contextmanager
 def _watch(run: "Run", *, quiet: bool) -> "Iterator[Controls]":
     """Progress and Ctrl-C of one training."""
-    from spgcl.training.fitting import Controls
+    from spgcl.training.loop import Controls
 
     steps = run.settings.get("steps", 0)
     with (

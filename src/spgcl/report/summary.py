@@ -108,7 +108,6 @@ def repeating_command(folder: Path, run: Run) -> str:
         "threads": run.threads,
         "precision": None if run.precision == "auto" else run.precision,
         "deterministic": run.deterministic,
-        "out": f"{folder.absolute()}-again",
     }
     words = ["spgcl", "fit", run.graph["source"]]
     for name, value in options.items():
@@ -118,7 +117,7 @@ def repeating_command(folder: Path, run: Run) -> str:
             words += [f"--{name}", str(value)]
     changed = {name: value for name, value in run.settings.items() if value != _presumed(run).get(name)}
     words += [word for name, value in changed.items() for word in ("--set", f"{name}={value}")]
-    return shlex.join(words)
+    return shlex.join([*words, "--out", f"{folder.absolute()}-again"])
 
 
 def _presumed(run: Run) -> dict[str, Any]:

@@ -28,8 +28,8 @@ from spgcl.runs.record import (
     save_method,
     write_run,
 )
-from spgcl.training.fitting import Controls, embed, fit
-from spgcl.training.loop import Checkpoint
+from spgcl.training.fitting import embed, fit
+from spgcl.training.loop import Checkpoint, Controls
 
 # What is made with labels, and is of no use once there are others.
 SCORED_FILES = ("eval.json", "report.html")

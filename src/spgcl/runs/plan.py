@@ -30,7 +30,7 @@ from spgcl.runs.fit import (
 from spgcl.runs.options import GraphOptions
 from spgcl.runs.record import Run, write_run
 from spgcl.runs.sources import Loaded, resolve, training_graph
-from spgcl.training.fitting import Controls
+from spgcl.training.loop import Controls
 
 # Opened around one training: progress and stop for its controls.
 Watch = Callable[[Run], AbstractContextManager[Controls]]

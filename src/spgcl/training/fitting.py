@@ -1,7 +1,7 @@
 """The one way to fit: create a method, prepare a graph for it, train, embed."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,20 +15,7 @@ from spgcl.graph import Graph
 from spgcl.methods import Method, Prepared, Supervision, create, find
 from spgcl.methods.memory import explained_memory
 from spgcl.training.advice import one_column, require_finite, sameness, slow_steps
-from spgcl.training.loop import Checkpoint, History, Observer, train
-
-
-@dataclass(frozen=True)
-class Controls:
-    """What happens during training besides training; see the arguments of `spgcl.training.loop.train`."""
-
-    start: Checkpoint | None = None
-    save: Callable[[Checkpoint], None] | None = None
-    save_every: float = 60.0
-    progress: Callable[[int, float], None] | None = None
-    stop: Callable[[], bool] | None = None
-    observe: Observer | None = None
-    observe_every: int = 0
+from spgcl.training.loop import Controls, History, train
 
 
 @dataclass(frozen=True, eq=False)

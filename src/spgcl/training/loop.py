@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -55,52 +56,58 @@ class Checkpoint:
         return all(bool(value.isfinite().all()) for value in self.weights.values())
 
 
-def train(
-    method: Method,
-    prepared: Prepared,
-    *,
-    seed: int,
-    start: Checkpoint | None = None,
-    save: Callable[[Checkpoint], None] | None = None,
-    save_every: float = 60.0,
-    progress: Callable[[int, float], None] | None = None,
-    stop: Callable[[], bool] | None = None,
-    observe: Observer | None = None,
-    observe_every: int = 0,
-) -> History:
+@dataclass(frozen=True)
+class Controls:
+    """What happens during training besides training.
+
+    Attributes:
+        start: A checkpoint to continue from.
+        save: Receives a checkpoint every `save_every` seconds and when training is stopped.
+        save_every: Seconds between checkpoints.
+        progress: Called with the steps done and the last loss, a few times per second.
+        stop: Asked after every step whether to leave early.
+        observe: Called before training, every `observe_every` steps, and at the end.
+        observe_every: 0 observes nothing.
+    """
+
+    start: Checkpoint | None = None
+    save: Callable[[Checkpoint], None] | None = None
+    save_every: float = 60.0
+    progress: Callable[[int, float], None] | None = None
+    stop: Callable[[], bool] | None = None
+    observe: Observer | None = None
+    observe_every: int = 0
+
+    def observations(self, method: Method, prepared: Prepared, done: int) -> list[dict[str, float]]:
+        """What is observed after so many steps: one record, or none."""
+        due = self.observe_every and (done % self.observe_every == 0 or done == method.steps)
+        return [{"step": done, **self.observe(method, prepared)}] if self.observe and due else []
+
+
+def train(method: Method, prepared: Prepared, *, seed: int, **controls: Any) -> History:
     """Minimise the method's loss for its number of steps, if it has any.
 
     Args:
         method: Moved to the device of `prepared` and trained in place.
         prepared: What `method.prepare` returned.
         seed: Decides every draw.
-        start: A checkpoint to continue from.
-        save: Receives a checkpoint every `save_every` seconds and when training is stopped.
-        save_every: Seconds between checkpoints.
-        progress: Called with the steps done and the last loss, a few times a second.
-        stop: Asked after every step whether to leave early.
-        observe: Looked at before training, every `observe_every` steps, and at the end.
-        observe_every: 0 looks at nothing.
+        controls: See `Controls`.
     """
+    control = Controls(**controls)
     device = prepared.graph.device
     method.to(device).train()
-    prepared.watching = observe_every > 0
+    prepared.watching = control.observe_every > 0
     history = History()
-
-    def observe_after(done: int) -> None:
-        if observe and observe_every and (done % observe_every == 0 or done == method.steps):
-            history.observations.append({"step": done, **observe(method, prepared)})
-
     if not method.steps:
-        observe_after(0)
+        history.observations += control.observations(method, prepared, 0)
         history.finished = True
         return history
     optimiser = method.optimiser()
     generator = draws(seed, device)
-    if start is None:
-        observe_after(0)
+    if control.start is None:
+        history.observations += control.observations(method, prepared, 0)
     else:
-        history = _restore(start, method, prepared, optimiser, generator)
+        history = _restore(control.start, method, prepared, optimiser, generator)
     done = len(history.losses)
     losses = torch.full((method.steps,), math.nan, device=device)
     losses[:done] = torch.tensor(history.losses, device=device)
@@ -116,18 +123,18 @@ def train(
         done += 1
 
         now = time.monotonic()
-        stopping = stop is not None and stop()
-        save_due = save is not None and (now - saved > save_every or stopping)
+        stopping = control.stop is not None and control.stop()
+        save_due = control.save is not None and (now - saved > control.save_every or stopping)
         # Reading losses waits for an accelerator, so it is done a few times per second.
         look_due = now - looked > LOOK_EVERY or done == method.steps
         if device.type == "cpu" or save_due or look_due:
             _require_finite(losses, done, method)
         if look_due:
-            looked = _report(progress, done, losses)
-        observe_after(done)
-        if save and save_due and done < method.steps:
+            looked = _report(control.progress, done, losses)
+        history.observations += control.observations(method, prepared, done)
+        if control.save and save_due and done < method.steps:
             history.losses = losses[:done].tolist()
-            save(_checkpoint(method, prepared, optimiser, generator, history))
+            control.save(_checkpoint(method, prepared, optimiser, generator, history))
             saved = time.monotonic()
 
     history.losses = losses[:done].tolist()

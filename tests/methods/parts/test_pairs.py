@@ -5,10 +5,10 @@ import pytest
 import torch
 from scipy import sparse
 
+from spgcl.engine import pair_products as pairs
 from spgcl.engine.pair_products import entry_products, inner_products, pair_products
 from spgcl.engine.tensors import GraphTensors, SparseMatrix
 from spgcl.graph import Graph
-from spgcl.methods.parts import pools as pairs
 from spgcl.methods.parts.pools import (
     cover_ratio,
     cut_at_random,

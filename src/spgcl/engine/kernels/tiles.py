@@ -1,7 +1,7 @@
 """Functions of a tile of products in half precision, on CUDA.
 
-Half the bytes of float32 and twice the rate of its rounded factors (TF32), which keep as many digits. In a
-file of its own, because a training of SP-GCL needs none of it.
+Half the bytes of float32 and twice the rate of TF32, which keeps as many digits. A file of its own, because
+only methods over all pairs need it.
 """
 
 from typing import Any
