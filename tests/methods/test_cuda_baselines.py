@@ -84,7 +84,7 @@ def test_recorded_training_equals_computed_training(
     monkeypatch.setattr(Step, "_record", counted)
     replayed, vectors, _ = trained(name, sparse=sparse, directed=directed)
     assert recordings == [WARM_UP]
-    monkeypatch.setattr("spgcl.stepping.WARM_UP", 10**6)
+    monkeypatch.setattr("spgcl.training.step.WARM_UP", 10**6)
     computed, expected, _ = trained(name, sparse=sparse, directed=directed)
     assert len(replayed) == STEPS and recordings == [WARM_UP]
     assert replayed == pytest.approx(computed, rel=1e-4)
@@ -97,7 +97,7 @@ def test_recorded_training_equals_computed_training_in_half_precision(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replayed, vectors, _ = trained(name, precision="tf32")
-    monkeypatch.setattr("spgcl.stepping.WARM_UP", 10**6)
+    monkeypatch.setattr("spgcl.training.step.WARM_UP", 10**6)
     computed, expected, _ = trained(name, precision="tf32")
     assert replayed == pytest.approx(computed, rel=1e-4)
     torch.testing.assert_close(vectors, expected, rtol=1e-3, atol=1e-4)

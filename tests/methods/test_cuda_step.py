@@ -257,7 +257,7 @@ def trained(
 @pytest.mark.parametrize("name", list(SETTINGS))
 def test_replayed_steps_equal_computed_ones(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     replayed, vectors, _ = trained(name)
-    monkeypatch.setattr("spgcl.stepping.WARM_UP", 10**6)
+    monkeypatch.setattr("spgcl.training.step.WARM_UP", 10**6)
     computed, expected, _ = trained(name)
     assert len(replayed) == SMALL["steps"] > WARM_UP
     assert replayed == computed
