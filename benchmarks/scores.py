@@ -1,4 +1,4 @@
-"""Fit and score methods on data sets, one line a training, appended to results/scores.jsonl.
+"""Fit and score methods on data sets, one line per training, appended to results/scores.jsonl.
 
 Supervised methods are scored by their own predictions, all others under both probes.
 
