@@ -7,6 +7,6 @@ NO_RESULTS = "No results yet."
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, text_columns: int = 1) -> str:
     """A Markdown table, its columns right-aligned after the first `text_columns`."""
-    rule = ["---" if place < text_columns else "---:" for place in range(len(columns))]
+    rule = ["---" if index < text_columns else "---:" for index in range(len(columns))]
     lines = [columns, rule, *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,8 +1,8 @@
-"""Fast against plain training under the same seeds, one line a training, appended to results/paired.jsonl.
+"""Fast against plain training under the same seeds, one line per training, appended to results/paired.jsonl.
 
-`plain` computes every step anew by plain operations in float32; `fast` replays a recorded step with rounded
-factors, as `spgcl fit` does on CUDA; `pool` also takes the statistics of batch norm from the pool's rows.
-What the results file holds already is not trained again.
+`plain` runs every step with plain operations in float32; `fast` replays a captured CUDA graph in TF32, as
+`spgcl fit` does on CUDA; `pool` also takes the statistics of batch norm from the pool's rows. What is in the
+results file is not trained again.
 
     python benchmarks/paired.py --seeds 10 cora pubmed chameleon amazon-photo
 """

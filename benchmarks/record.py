@@ -1,4 +1,4 @@
-"""One JSON line a measurement, with the machine and the versions it was taken on."""
+"""One JSON line per measurement, with the machine and the versions it was taken on."""
 
 import json
 from pathlib import Path

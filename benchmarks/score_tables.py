@@ -1,4 +1,4 @@
-"""Scores as tables: one method's presets, all methods side by side, everything."""
+"""Scores as tables: one method's presets, all methods side by side, every setting."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,7 +6,7 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from markdown import NO_RESULTS, table
-from spaces import DRAWN, LARGER_BUDGET
+from spaces import DRAWN
 
 from spgcl.datasets.entries import entries
 from spgcl.methods import find
@@ -16,10 +16,10 @@ from spgcl.report.paper import paper_figure
 # nodes, which that code drops.
 AUTHORS_CODE = {"cora": 81.97, "citeseer": 68.51, "pubmed": 79.63, "chameleon": 67.11, "squirrel": 51.98}
 
-# What methods' own papers report for random splits with a tenth of the nodes labelled.
+# Scores from the methods' own papers, on random splits with a tenth of the nodes labelled.
 OWN_PAPER = {("grace", "cora"): "83.3", ("grace", "citeseer"): "72.1", ("grace", "pubmed"): "86.7"}
 
-# Points below the paper's figure from which on a score is called short of it.
+# A score this many points below the paper's is in bold.
 ALLOWED = 2.0
 HOMOPHILIC = (
     "cora",
@@ -51,7 +51,7 @@ ORDER = (
     "spgcl",
 )
 PRESETS = ("published", "validated", "paper", None)
-# What is set by hand and still has a row of its own beside the methods.
+# Values set by hand that have a row of their own beside the methods.
 VARIANTS = {("smoothed", "joined=true"): "smoothed, joined"}
 BOTH_PROBES = {"paper": "paper's probe", "tuned": "tuned probe"}
 PROTOCOLS = {**BOTH_PROBES, "predictions": "own predictions"}
@@ -62,7 +62,7 @@ Group = tuple[str, str | None, str]
 def grouped(records: Iterable[Record]) -> dict[Group, dict[str, list[Record]]]:
     """Trainings by (method, preset, what was set by hand) and graph, the later of two equal ones.
 
-    Where a setting was trained on several devices, the one with most retrainings speaks for it.
+    Where a setting was trained on several devices, the one with most retrainings is used.
     """
     latest: dict[tuple[Group, str, str], dict[int, Record]] = defaultdict(dict)
     for record in records:
@@ -88,12 +88,12 @@ def _group_order(item: tuple[Group, Any]) -> tuple[str, int, str, str]:
 
 def score(trainings: Sequence[Record], protocol: str) -> str:
     """Mean test score over retrainings and, where there are two or more, their standard deviation."""
-    tests = [training["scores"][protocol]["test"] for training in trainings]
+    tests = [_scored(training, protocol)["test"] for training in trainings]
     return f"{fmean(tests):.2f} ± {pstdev(tests):.2f}" if len(tests) > 1 else f"{tests[0]:.2f}"
 
 
 def summary_table(records: Sequence[Record], method: str) -> str:
-    """Paper, authors' code and every preset of a method side by side, under the paper's probe."""
+    """The paper, the authors' code and every preset of a method, under the paper's probe."""
     groups = {
         key: value
         for key, value in grouped(records).items()
@@ -117,8 +117,8 @@ def summary_table(records: Sequence[Record], method: str) -> str:
     measured = f"ROC-AUC on {', '.join(auc)}, accuracy elsewhere" if auc else "accuracy"
     caption = (
         f"Test scores in percent ({measured}) under the paper's probe: mean over splits and full retrainings "
-        f'({number}), ± the standard deviation over retrainings. "paper" is the paper\'s figure, '
-        '"authors\' code" what that code scored when it was run again.'
+        f'({number}), ± the standard deviation over retrainings. "paper" is the number in the paper; '
+        '"authors\' code" is the score of that code in our own run.'
     )
     columns = ["graph", "paper", "authors' code", *titles]
     return f"{caption}\n\n{table(columns, rows)}"
@@ -144,7 +144,7 @@ def best_of(
 
 
 def method_table(method: str, best: Mapping[str, Mapping[str, list[Record]]]) -> str:
-    """What a method and its variants reached on every graph, of all `best_of` under the paper's probe."""
+    """The scores of a method and its variants, from `best_of` under the paper's probe."""
     found = [graphs for row, graphs in best.items() if _method_of(row) == method]
     if not found:
         return NO_RESULTS
@@ -163,8 +163,8 @@ def method_table(method: str, best: Mapping[str, Mapping[str, list[Record]]]) ->
 def side_by_side(records: Sequence[Record], protocol: str) -> str:
     """Methods by graphs under one protocol, the paper's figure in parentheses, as its tables 1 and 2 are.
 
-    Of a method's presets and defaults the best on validation speaks for it on a graph. SP-GCL has a second
-    row, with no more settings searched than the others had.
+    On each graph a method is shown with the preset, or the defaults, that is best on validation. SP-GCL has a
+    second row, with no more settings searched than the others had.
     """
     chosen = best_of(records, protocol)
     lines = [(row, chosen[row]) for row in sorted(chosen, key=_row_order)]
@@ -185,14 +185,14 @@ def side_by_side(records: Sequence[Record], protocol: str) -> str:
 def _equal_budget(records: Sequence[Record], protocol: str) -> dict[str, list[Record]]:
     """SP-GCL's part of `best_of` with no more settings searched than the others had.
 
-    Its defaults are not among them: they were chosen on these graphs, from settings that the search has not.
+    Its defaults are not among them: they were chosen on these graphs, from settings beyond the search.
     """
-    equal = [record for record in records if not _had_more(record)]
+    equal = [record for record in records if not record.get("further")]
     return best_of(equal, protocol, ("published", "validated", DRAWN)).get("spgcl", {})
 
 
-def places_table(records: Sequence[Record]) -> str:
-    """Where SP-GCL, with an equal budget, stands among the methods without labels, and who is ahead."""
+def ranks_table(records: Sequence[Record]) -> str:
+    """The rank of SP-GCL, with an equal budget, among the methods without labels, and the best other."""
     found = {}
     for protocol in ("paper", "tuned"):
         chosen = best_of(records, protocol)
@@ -202,24 +202,22 @@ def places_table(records: Sequence[Record]) -> str:
     for name in (*HOMOPHILIC, *HETEROPHILIC):
         figures = {method: paper_figure(method, name) for method in ORDER if not find(method).supervised}
         printed = {method: figure.mean for method, figure in figures.items() if figure}
-        cells = [_place(printed)]
+        cells = [_rank(printed)]
         for protocol, methods in found.items():
             means = {
                 method: _mean(graphs[name], protocol) for method, graphs in methods.items() if name in graphs
             }
-            cells += [_place(means), _first_other(means)]
+            cells += [_rank(means), _first_other(means)]
         rows.append([name, *cells])
-    columns = ["graph", "place in the paper"]
+    columns = ["graph", "rank in the paper"]
     columns += [
-        column
-        for title in ("paper's probe", "tuned probe")
-        for column in (f"place, {title}", "best of the others")
+        column for title in ("paper's probe", "tuned probe") for column in (f"rank, {title}", "best other")
     ]
     return table(columns, rows)
 
 
-def _place(scores: Mapping[str, float]) -> str:
-    """SP-GCL's place and how many there are."""
+def _rank(scores: Mapping[str, float]) -> str:
+    """SP-GCL's rank and how many methods there are."""
     if "spgcl" not in scores:
         return "-"
     return f"{1 + sum(other > scores['spgcl'] for other in scores.values())} of {len(scores)}"
@@ -232,12 +230,6 @@ def _first_other(scores: Mapping[str, float]) -> str:
         return "-"
     best = max(others, key=lambda method: others[method])
     return f"{best} ({scores['spgcl'] - others[best]:+.1f})"
-
-
-def _had_more(record: Record) -> bool:
-    """Whether a setting was found by a larger budget than the other methods had."""
-    found = (record["method"], record["preset"]) == ("spgcl", "validated")
-    return found and record["dataset"] in LARGER_BUDGET
 
 
 def _beside_paper(method: str, name: str, trainings: Sequence[Record] | None, protocol: str) -> str:
@@ -260,7 +252,7 @@ def _is_short(method: str, name: str, trainings: Sequence[Record], protocol: str
 
 
 def _scored(training: Record, protocol: str) -> dict[str, float]:
-    """Scores under a protocol; supervised methods have their own predictions only, which stand for both."""
+    """Scores under a protocol; for supervised methods, those of their own predictions."""
     scores: dict[str, dict[str, float]] = training["scores"]
     return scores.get(protocol) or scores["predictions"]
 
@@ -270,7 +262,7 @@ def _validation(trainings: Sequence[Record], protocol: str) -> float:
 
 
 def _method_of(row: str) -> str:
-    """The method that a row is of: what stands before the comma, where it is a variant."""
+    """The method of a row: the part before the comma, where it is a variant."""
     return row.partition(",")[0]
 
 
@@ -278,31 +270,25 @@ def _row_order(row: str) -> tuple[int, str]:
     return (ORDER.index(row) if row in ORDER else -1, row)
 
 
-def full_tables(records: Sequence[Record]) -> str:
-    """One section a method and preset: both probes, number of retrainings, time, memory."""
-    sections = []
-    for (method, preset, given), graphs in grouped(records).items():
-        rows = []
-        for name in [name for name in _order({(method, preset, given): graphs}) if name in graphs]:
-            trainings = graphs[name]
-            rows.append(
-                [
-                    name,
-                    metric(name),
-                    trainings[0]["processor"],
-                    *_quoted(method, name),
-                    *[score(trainings, protocol) for protocol in trainings[0]["scores"]],
-                    str(len(trainings)),
-                    _seconds(trainings),
-                    _memory(trainings),
-                ]
-            )
-        columns = ["graph", "metric", "processor", "paper", "authors' code"]
-        columns += [PROTOCOLS[protocol] for protocol in trainings[0]["scores"]]
-        columns += ["retrainings", "fit s", "peak MiB"]
-        heading = f"### {method}, {_title(preset, given)}"
-        sections.append(f"{heading}\n\n{table(columns, rows, text_columns=3)}")
-    return "\n\n".join(sections) or NO_RESULTS
+def full_table(records: Sequence[Record]) -> str:
+    """Every setting that was scored: both probes (or a supervised method's predictions), time, memory."""
+    groups = grouped(records)
+    rows = [
+        [
+            method,
+            _title(preset, given),
+            name,
+            trainings[0]["processor"],
+            *(score(trainings, protocol) for protocol in BOTH_PROBES),
+            str(len(trainings)),
+            _seconds(trainings),
+            _memory(trainings),
+        ]
+        for (method, preset, given), graphs in groups.items()
+        for name, trainings in graphs.items()
+    ]
+    columns = ["method", "setting", "graph", "processor", *BOTH_PROBES.values()]
+    return table([*columns, "retrainings", "fit s", "peak MiB"], rows, text_columns=4)
 
 
 def tenths_table(records: Sequence[Record]) -> str:
@@ -353,7 +339,7 @@ def _seconds(trainings: Sequence[Record]) -> str:
 
 
 def _memory(trainings: Sequence[Record]) -> str:
-    """The largest peak of those that were measured apart from what the process held before."""
+    """The largest peak, where it was measured without what the process held before."""
     peaks = [training["peak_mib"] for training in trainings if training.get("peak_mib") is not None]
     return f"{max(peaks):.0f}" if peaks else "-"
 
@@ -363,7 +349,7 @@ def _title(preset: str | None, given: str) -> str:
 
 
 def _quoted(method: str, name: str) -> list[str]:
-    """The paper's figure for a method, and what the authors' code, which has SP-GCL alone, scored again."""
+    """The paper's number for a method, and the score of the authors' code, which has SP-GCL only."""
     paper = paper_figure(method, name)
     authors = AUTHORS_CODE.get(name) if method == "spgcl" else None
     figures = [paper.mean if paper else None, authors]

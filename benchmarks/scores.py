@@ -1,4 +1,4 @@
-"""Fit and score methods on data sets, one line a training, appended to results/scores.jsonl.
+"""Fit and score methods on data sets, one line per training, appended to results/scores.jsonl.
 
 Supervised methods are scored by their own predictions, all others under both probes.
 
@@ -146,7 +146,7 @@ def main() -> None:
         for method, name in asked_pairs(arguments.datasets, arguments.method or ["spgcl"])
         for seed in range(arguments.first_seed, arguments.first_seed + arguments.seeds)
     ]
-    # Where the lines go says nothing about them.
+    # The path of the results file does not matter to a result.
     words = [word for word in sys.argv[1:] if word not in ("--results", str(results))]
     command = " ".join(["python", "benchmarks/scores.py", *words])
     with ProcessPoolExecutor(arguments.workers, mp_context=get_context("spawn")) as pool:

@@ -1,23 +1,17 @@
-"""Random search of settings on validation scores, one line a training, appended to results/search.jsonl.
+"""Random search of settings on validation scores, one line per training, appended to results/search.jsonl.
 
 Every method gets the same budget on every graph: the published setting and draws from its space (spaces.py)
 are trained once, then the best few with more seeds; the best mean validation score under the paper's probe
 (of the model's own predictions, where the method is supervised) wins. Where the first setting is a published
-one, `--round defaults` lets the defaults compete as well; `--round lengths` trains the first setting for
-fewer steps, to choose the default number by. SP-GCL has further rounds, of which baselines that are short of
-the paper on a graph have the first, `changes`.
-`candidates`, `common` and `closer` are settings meant for any graph, trained on all of them to choose the
-defaults by. The others are for graphs whose winner falls short of the paper on its test nodes: that decided
-who gets more trials, the validation scores alone decide between them. Test scores are neither written nor
-looked at. What the results file holds already is not trained again, nor are the published setting and the
-defaults where results/scores.jsonl has them: their validation scores are copied from there. On CUDA several
-workers share the device far better with NVIDIA's multi-process service (`nvidia-cuda-mps-control -d`).
+one, `--round defaults` lets the defaults compete as well. Test scores are neither written nor read. Trials in
+the results file are not trained again, nor are the published setting and the defaults where
+results/scores.jsonl has them: their validation scores are copied from there. On CUDA several workers share
+the device far better with NVIDIA's multi-process service (`nvidia-cuda-mps-control -d`).
 
     python benchmarks/search.py --workers 12 cora citeseer
     python benchmarks/search.py --workers 12 --method grace --method gca cora citeseer
     python benchmarks/search.py --workers 12 grace:cora gca:citeseer
-    python benchmarks/search.py --workers 12 --round common cora citeseer
-    python benchmarks/search.py --round large cora citeseer
+    python benchmarks/search.py --round defaults grace:cora
 """
 
 import argparse
@@ -42,25 +36,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 from fitted import embeddings_of
 from pairs import PAIRS_HELP, asked_pairs
 from record import append, machine, read_lines
-from spaces import (
-    DEFAULTS,
-    FOR_ALL_METHODS,
-    ROUNDS,
-    SPACES,
-    Round,
-    drawn,
-    has_round,
-    own_preset,
-    spgcl_settings,
-    trials_of,
-)
+from spaces import DEFAULTS, ROUNDS, SPACES, Round, own_preset, settings_of
 
 RESULTS = Path(__file__).parents[1] / "results" / "search.jsonl"
 SCORED = RESULTS.with_name("scores.jsonl")
 Trial = tuple[str, str, int]
 Job = tuple[Trial, int]
 Scores = dict[Trial, dict[int, float]]
-# Several workers may share a device: one that found too little memory left is asked again.
+# Several workers may share a device: a training that ran out of memory is tried again.
 ATTEMPTS = 3
 
 
@@ -103,13 +86,7 @@ def main() -> None:
     parser.add_argument("datasets", nargs="+", metavar="GRAPH", help=PAIRS_HELP)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--method", action="append", choices=list(SPACES), help="repeat for several")
-    parser.add_argument(
-        "--round",
-        default="draws",
-        choices=list(ROUNDS),
-        help=f"all but {', '.join(FOR_ALL_METHODS)}: SP-GCL only"
-        "; changes, nearby and farther: some others too",
-    )
+    parser.add_argument("--round", default="draws", choices=list(ROUNDS))
     parser.add_argument("--trials", type=int, nargs="+", help="only these of the round")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no training after this")
     parser.add_argument("--results", type=Path, default=RESULTS)
@@ -117,10 +94,6 @@ def main() -> None:
     pairs = asked_pairs(arguments.datasets, arguments.method or ["spgcl"])
     if unknown := {method for method, _ in pairs} - SPACES.keys():
         parser.error(f"no space for {', '.join(sorted(unknown))}; there is one for {', '.join(SPACES)}")
-    if without := [
-        f"{method}:{name}" for method, name in pairs if not has_round(method, name, arguments.round)
-    ]:
-        parser.error(f"the round {arguments.round} has no settings for {', '.join(without)}")
     chosen = ROUNDS[arguments.round]
     round_trials = range(chosen.first, chosen.first + chosen.trials)
     if outside := set(arguments.trials or ()) - set(round_trials):
@@ -128,14 +101,8 @@ def main() -> None:
     scores: Scores = defaultdict(dict)
     for record in read_lines(arguments.results):
         keep(scores, record)
-    groups = [
-        [
-            (method, name, trial)
-            for trial in range(chosen.first, chosen.first + trials_of(method, name, arguments.round))
-            if trial in (arguments.trials or [trial])
-        ]
-        for method, name in pairs
-    ]
+    trials = arguments.trials or round_trials
+    groups = [[(method, name, trial) for trial in trials] for method, name in pairs]
     for record in scored_before(read_lines(SCORED), {trial for group in groups for trial in group}, scores):
         append(arguments.results, record)
         keep(scores, record)
@@ -161,7 +128,7 @@ def run(
             if len(running) == workers or time.monotonic() > last:
                 return
             if (trial, seed) not in taken:
-                running[pool.submit(validate, *trial, seed, settings_of(trial))] = trial, seed
+                running[pool.submit(validate, *trial, seed, settings_of(*trial))] = trial, seed
 
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         begin()
@@ -199,7 +166,7 @@ def scored_before(
                 "method": method,
                 "trial": number,
                 "seed": seed,
-                "settings": settings_of(trial),
+                "settings": settings_of(*trial),
                 "validation": paper["validation"],
                 "copied": SCORED.name,
                 **taken_with,
@@ -216,12 +183,6 @@ def missing(groups: Sequence[Sequence[Trial]], chosen: Round, scores: Scores) ->
                 for seed in range(1, chosen.more_seeds + 1):
                     if seed not in scores[trial]:
                         yield trial, seed
-
-
-def settings_of(trial: Trial) -> dict[str, Any]:
-    """Settings of a method's trial on a graph."""
-    method, name, number = trial
-    return spgcl_settings(name, number) if method == "spgcl" else drawn(method, name, number)
 
 
 def keep(scores: Scores, record: dict[str, Any]) -> None:

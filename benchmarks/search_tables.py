@@ -1,4 +1,4 @@
-"""The parts of docs/results.md that tell of the search: what it drew from, what it found."""
+"""The parts of docs/results.md about the search: its spaces, its budget, its results."""
 
 import json
 from collections import defaultdict
@@ -21,23 +21,26 @@ PRESETS_HEAD = """\
 # Chosen on validation scores only, per graph: the winners of benchmarks/search.py, whose trials and scores
 # are in results/search.jsonl. Only what differs from the defaults is listed.
 # Written by benchmarks/tables.py."""
+# Where a trial's settings come from, by the first trial of a round. Only draws and defaults can be searched
+# again; the settings of the others are in results/search.jsonl.
 KINDS = {
-    "draws": "drawn",
-    "defaults": "defaults",
-    "lengths": "other number of steps",
-    "candidates": "candidate",
-    "common": "candidate",
-    "closer": "candidate",
-    "changes": "one trial changed",
-    "nearby": "two settings changed",
-    "farther": "four settings changed",
-    "encoders": "other encoder",
-    "large": "large pool, six settings changed",
+    0: "drawn",
+    spaces.DEFAULTS: "defaults",
+    60: "other number of steps",
+    100: "candidate",
+    200: "one trial changed",
+    300: "two settings changed",
+    400: "four settings changed",
+    500: "other encoder",
+    600: "large pool, six settings changed",
 }
+# Candidates for SP-GCL's defaults, the first of which the others are compared with; then trials beyond the
+# budget that every method has.
+FIRST_CANDIDATE, FIRST_FURTHER = 100, 200
 
 
 def validations(records: Iterable[Record], method: str = "spgcl") -> dict[str, dict[int, list[float]]]:
-    """Validation scores of a method by graph and trial, one a seed; a failed setting counts as nothing."""
+    """Validation scores of a method by graph and trial, one per seed; a failed setting counts as 0."""
     found: dict[str, dict[int, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     for record in records:
         if record["method"] == method:
@@ -66,30 +69,32 @@ def winner(trials: dict[int, list[float]]) -> int | None:
 def best_draw(records: Iterable[Record], method: str, name: str) -> int | None:
     """The winner among the settings that every method has as many of."""
     trials = validations(records, method).get(name, {})
-    return winner(
-        {trial: trials[trial] for trial in trials if spaces.round_of(trial) in spaces.FOR_ALL_METHODS}
-    )
+    return winner({trial: scores for trial, scores in trials.items() if trial < FIRST_CANDIDATE})
 
 
 def plainly_named(scores: Iterable[Record], records: Sequence[Record]) -> list[Record]:
-    """Scores, those of a setting that the search found to be the published one under that name."""
+    """Scores, with the name `published` where the search found that setting to be the best.
 
+    `further` marks the scores of settings that were found beyond the budget that every method has.
+    """
     decided = cache(lambda method: _decided(records, method))
 
     @cache
-    def is_published(method: str, name: str, preset: str | None) -> bool:
-        if spaces.own_preset(method, name) != "published":
-            return False
+    def best(method: str, name: str, preset: str | None) -> int | None:
         if preset == "validated":
-            return name in decided(method) and decided(method)[name][1] == 0
-        return preset == spaces.DRAWN and best_draw(records, method, name) == 0
+            return decided(method)[name][1] if name in decided(method) else None
+        return best_draw(records, method, name) if preset == spaces.DRAWN else None
 
-    return [
-        {**score, "preset": "published"}
-        if is_published(score["method"], score["dataset"], score["preset"])
-        else score
-        for score in scores
-    ]
+    named = []
+    for score in scores:
+        method, name = score["method"], score["dataset"]
+        trial = best(method, name, score["preset"])
+        if trial == 0 and spaces.own_preset(method, name) == "published":
+            score = {**score, "preset": "published"}
+        elif trial is not None and trial >= FIRST_FURTHER:
+            score = {**score, "further": True}
+        named.append(score)
+    return named
 
 
 COLUMNS = ["graph", "best setting", "published, validation", "best, validation", "settings", "trainings"]
@@ -125,10 +130,7 @@ def _decided(records: Sequence[Record], method: str) -> dict[str, tuple[dict[int
 
 
 def searched_text(records: Sequence[Record], method: str, scores: Sequence[Record]) -> str:
-    """Of the graphs that SP-GCL was searched on, those where a method was too, and those where it was not.
-
-    And those whose winner has no test score among the `scores`, so that another setting is shown.
-    """
+    """On which of SP-GCL's graphs a method was searched, and where its winner has no test score."""
     if method not in spaces.SPACES:
         return ""
     decided = _decided(records, method)
@@ -138,9 +140,9 @@ def searched_text(records: Sequence[Record], method: str, scores: Sequence[Recor
     trials = spaces.ROUNDS["draws"].trials
     if not done:
         return "No graph was searched."
-    parts = [f"Searched, {trials} settings a graph: {', '.join(done)}."]
-    if more := [f"{number} on {name}" for name, number in _further(decided).items()]:
-        parts.append(f"And changes to the best of them: {', '.join(more)}.")
+    parts = [f"Searched, {trials} settings per graph: {', '.join(done)}."]
+    if more := _further(decided):
+        parts.append(f"Further trials, changes to the best setting: {_numbers(more)}.")
     if left:
         parts.append(f"Not searched: {', '.join(left)}.")
     scored = {(record["method"], record["preset"], record["dataset"]) for record in scores}
@@ -152,26 +154,40 @@ def searched_text(records: Sequence[Record], method: str, scores: Sequence[Recor
 
 def _further(decided: dict[str, tuple[dict[int, list[float]], int]]) -> dict[str, int]:
     """How many settings a method had on a graph beyond those that every method has, where it had any."""
-    numbers = {
-        name: sum(spaces.round_of(trial) not in spaces.FOR_ALL_METHODS for trial in trials)
-        for name, (trials, _) in decided.items()
-    }
+    numbers = {name: sum(trial >= FIRST_FURTHER for trial in trials) for name, (trials, _) in decided.items()}
     return {name: number for name, number in numbers.items() if number}
+
+
+def equal_budget_text(records: Sequence[Record]) -> str:
+    """What the row *equal budget* leaves out: further trials, and defaults chosen on these graphs."""
+    text = "The last SP-GCL row (*equal budget*) uses only as many trials as every other method had."
+    if more := _further(_decided(records, "spgcl")):
+        text += (
+            f" The row above it had more: on {', '.join(more)} its preset `validated` comes from further "
+            f"trials ({_numbers(more)})."
+        )
+    own = {record["trial"] for record in records if record["method"] == "spgcl"}
+    if candidates := sum(FIRST_CANDIDATE <= trial < FIRST_FURTHER for trial in own):
+        text += (
+            " SP-GCL's defaults do not count for *equal budget* either: they were chosen on these graphs, "
+            f"with {candidates} settings beyond the search."
+        )
+    return text
 
 
 def further_text(records: Sequence[Record]) -> str:
     """Which baselines had more settings than the others, and how many."""
-    parts = [
-        f"{method} {number} settings on {name}"
-        for method in spaces.SPACES
-        if method != "spgcl"
-        for name, number in _further(_decided(records, method)).items()
-    ]
-    return f"Baselines short of the paper had further rounds: {', '.join(parts)}." if parts else ""
+    further = {method: _further(_decided(records, method)) for method in spaces.SPACES if method != "spgcl"}
+    parts = [f"{method} ({_numbers(more)})" for method, more in further.items() if more]
+    return f"Baselines below the paper had further trials: {', '.join(parts)}." if parts else ""
+
+
+def _numbers(more: dict[str, int]) -> str:
+    return ", ".join(f"{number} on {name}" for name, number in more.items())
 
 
 def budget_text(records: Sequence[Record]) -> str:
-    """Graphs that every method was searched on, and who is not done on the others."""
+    """Graphs that every method was searched on, and whose search is unfinished on the others."""
     left: dict[str, list[str]] = {name: [] for name in _decided(records, "spgcl")}
     for method in spaces.SPACES:
         decided = _decided(records, method)
@@ -181,9 +197,7 @@ def budget_text(records: Sequence[Record]) -> str:
     done = [name for name, methods in left.items() if not methods]
     ahead = "; ".join(f"on {name} {', '.join(methods)}" for name, methods in left.items() if methods)
     text = f"Every method was searched on {', '.join(done) or 'no graph yet'}."
-    if not ahead:
-        return text
-    return f"{text} SP-GCL had more settings than the following, whose search is not done: {ahead}."
+    return f"{text} Unfinished, with fewer settings than SP-GCL: {ahead}." if ahead else text
 
 
 def presets_text(records: Sequence[Record]) -> str:
@@ -208,7 +222,7 @@ def presets_text(records: Sequence[Record]) -> str:
 
 def _kind(trial: int) -> str:
     """Where a trial's settings come from."""
-    return KINDS[spaces.round_of(trial)] if trial else "published"
+    return KINDS[max(first for first in KINDS if first <= trial)] if trial else "published"
 
 
 def _validation(scores: Sequence[float]) -> str:
@@ -216,16 +230,16 @@ def _validation(scores: Sequence[float]) -> str:
 
 
 def candidate_table(records: Sequence[Record], table: Table, nothing: str, most: int = 12) -> str:
-    """The settings meant for any graph that fall least behind the best of each graph."""
+    """Settings for any graph that are closest to the best of each graph."""
     found = validations(records)
     best = {name: max(fmean(scores) for scores in trials.values()) for name, trials in found.items()}
     settings = {record["trial"]: record["settings"] for record in records if record["method"] == "spgcl"}
     defaults = resolved_settings("spgcl", None, "", {})
-    first = spaces.CANDIDATES[0]
+    first = settings.get(FIRST_CANDIDATE, {})
     rows = []
     for trial in settings:
-        # The published settings differ from graph to graph, and later rounds are made for one graph each.
-        if not 0 < trial < spaces.ROUNDS["changes"].first:
+        # The published settings differ between graphs, and later rounds are made for one graph each.
+        if not 0 < trial < FIRST_FURTHER:
             continue
         behind = {
             name: best[name] - fmean(trials[trial]) for name, trials in found.items() if trial in trials
@@ -237,7 +251,7 @@ def candidate_table(records: Sequence[Record], table: Table, nothing: str, most:
         chosen = all(defaults[name] == value for name, value in given.items())
         last = max(behind, key=lambda name: behind[name])
         rows.append((fmean(behind.values()), behind[last], last, len(behind), changed, chosen))
-    # Those on more graphs first: a mean over other graphs says something else.
+    # Those on more graphs first: means over different graphs do not compare.
     rows.sort(key=lambda row: (-row[3], row[0]))
     shown = [
         [
@@ -249,42 +263,38 @@ def candidate_table(records: Sequence[Record], table: Table, nothing: str, most:
         ]
         for mean, most_behind, name, graphs, changed, chosen in rows[:most]
     ]
-    columns = ["changes to the first candidate", "the defaults", "mean behind", "most behind", "graphs"]
+    columns = ["changes to the first candidate", "defaults", "mean gap", "largest gap", "graphs"]
     return table(columns, shown, text_columns=2) if shown else nothing
 
 
 def _with_defaults(records: Sequence[Record]) -> str:
-    """For whom the defaults competed with a published setting."""
+    """Where the defaults competed with a published setting."""
     competed = [record for record in records if record["trial"] == spaces.DEFAULTS]
     if not competed:
         return ""
     pairs = sorted({f"{record['method']} on {record['dataset']}" for record in competed})
-    return f"Beside a published setting the defaults competed too: {', '.join(pairs)}. "
+    return f"The defaults competed with the published setting for {', '.join(pairs)}. "
 
 
 def space_text(records: Sequence[Record], table: Table) -> str:
     """The values that the search draws from, its budget, and for whom it was run."""
     searched = sorted({record["method"] for record in records})
     draws = spaces.ROUNDS["draws"]
-    rounds = {"changes": spaces.changed_graphs("spgcl"), **spaces.BEFORE}
-    further = "; ".join(
-        f"{KINDS[name]} ({spaces.trials_of('spgcl', next(iter(graphs)), name)} trials): {', '.join(graphs)}"
-        for name, graphs in rounds.items()
+    more = _further(_decided(records, "spgcl"))
+    further = (
+        f"SP-GCL ({_numbers(more)}) had further trials, changes to its best setting so far. " if more else ""
     )
     budget = (
-        f"Every method and graph has the same budget: {draws.trials} settings, the published one and "
-        f"{draws.trials - 1} draws, of which the {draws.finalists} best are trained with {draws.more_seeds} "
-        f"more seeds. Searched: {', '.join(searched) or 'none'}. {_with_defaults(records)}"
-        "For SP-GCL some graphs, those short "
-        "of the paper's figure on their test nodes, got "
-        f"further trials and so a larger budget: {further}. {further_text(records)} "
-        "Within a round the validation scores alone decide. Four baselines "
-        "short of the paper's figures, AFGRL, BGRL, GRACE and GCA, had their "
-        "spaces widened after their first searches, by shorter trainings, wider encoders and batch norm, and "
-        "were searched anew; what was drawn before is in results/search-earlier.jsonl. "
-        "The spaces of all methods and rounds are in "
-        "[benchmarks/spaces.py](../benchmarks/spaces.py); that of "
-        "SP-GCL:"
+        f"Every method has the same budget on every graph: {draws.trials} settings (the published one and "
+        f"{draws.trials - 1} draws), of which the best {draws.finalists} are trained with {draws.more_seeds} "
+        f"more seeds. Searched: {', '.join(searched) or 'none'}. {_with_defaults(records)}\n\n"
+        "Some methods got a larger budget on graphs where their test score was below the paper's number; "
+        f"validation scores alone choose between trials. {further}{further_text(records)} The search spaces "
+        "of AFGRL, BGRL, GRACE and GCA were extended after a first search (shorter trainings, wider "
+        "encoders, batch norm), and these methods were searched again; the earlier trials are in "
+        "results/search-earlier.jsonl.\n\n"
+        "The spaces of all methods are in [benchmarks/spaces.py](../benchmarks/spaces.py); the settings of "
+        "every trial are in results/search.jsonl. The space of SP-GCL:"
     )
     rows = [[f"`{name}`", ", ".join(map(str, values))] for name, values in spaces.SPGCL.items()]
     return f"{budget}\n\n{table(['hyper-parameter', 'values'], rows, text_columns=2)}"

@@ -12,8 +12,8 @@ from timing.speed import OURS
 Record = dict[str, Any]
 Table = Callable[..., str]
 
-# Milliseconds a step of the authors' code on one NVIDIA H200, the second yardstick. Where AT_LEAST says so it
-# was timed without its sampling, which adds to it.
+# Milliseconds per step of the authors' code on one NVIDIA H200. The graphs in AT_LEAST were timed without its
+# sampling, which adds to it.
 AUTHORS_STEP = {
     "cora": 11.8,
     "citeseer": 15.5,
@@ -49,12 +49,14 @@ def by_machine(
     for record in records:
         key, known = (record.get("dataset", ""), given_of(record)), found[machine_of(record)]
         known[key] = joined(known.get(key), record)
-    order = {graph: place for place, graph in enumerate(AUTHORS_STEP)}
+    order = {graph: index for index, graph in enumerate(AUTHORS_STEP)}
 
-    def place(key: tuple[str, str]) -> tuple[int, str, str]:
+    def position(key: tuple[str, str]) -> tuple[int, str, str]:
         return order.get(key[0], len(order)), *key
 
-    return {machine: [latest[key] for key in sorted(latest, key=place)] for machine, latest in found.items()}
+    return {
+        machine: [latest[key] for key in sorted(latest, key=position)] for machine, latest in found.items()
+    }
 
 
 def machine_of(record: Record) -> str:
@@ -206,7 +208,7 @@ def end_to_end_table(records: Sequence[Record], table: Table) -> str:
 
 
 def memory_section(records: Sequence[Record], table: Table, nothing: str) -> str:
-    """Peak memory by machine and graph, beside the paper's figure."""
+    """Peak memory by machine and graph, beside the paper's."""
     parts = []
     for machine, latest in by_machine(records).items():
         names = list(dict.fromkeys(name for record in latest for name in record["subjects"]))

@@ -1,4 +1,4 @@
-"""Time random walks on a graph, DeepWalk's and node2vec's, one line a bias, appended to results/walks.jsonl.
+"""Time random walks of DeepWalk and node2vec, one line per bias, appended to results/walks.jsonl.
 
 python benchmarks/walks.py amazon-computers
 """

@@ -96,8 +96,11 @@ def test_new_results_make_documents_stale_until_they_are_written(tmp_path):
 
     for name in ("README.md", "docs/methods/spgcl.md"):
         assert "| cora | 83.16 | 81.97 | 12.00 ± 0.82 |" in (root / name).read_text(encoding="utf-8")
-    page = (root / "docs/results.md").read_text(encoding="utf-8")
-    assert "| 12.00 ± 0.82 | 13.00 ± 0.82 | 3 | 3.0 | 102 |" in page
+    full = run("--full", *arguments).stdout
+    assert (
+        "| spgcl | preset `published` | cora | a processor | 12.00 ± 0.82 | 13.00 ± 0.82 | 3 | 3.0 | 102 |"
+        in full
+    )
 
 
 def test_without_results_the_documents_say_so(tmp_path, tables):
@@ -105,7 +108,7 @@ def test_without_results_the_documents_say_so(tmp_path, tables):
 
     assert {path.relative_to(ROOT).as_posix() for path in made} == set(DOCUMENTS)
     assert made[ROOT / "README.md"].count(tables.NO_RESULTS) == 2
-    assert made[ROOT / "docs/results.md"].count(tables.NO_RESULTS) == 7
+    assert made[ROOT / "docs/results.md"].count(tables.NO_RESULTS) == 6
 
 
 def test_scores_on_random_tenths_stand_beside_the_methods_own_paper(script):
@@ -151,17 +154,8 @@ def test_presets_given_values_and_devices_are_not_mixed(tables):
 def test_times_of_trainings_that_shared_the_machine_are_left_out(tables):
     shared = {**training("cora", 0, 50.0), "workers": 4}
 
-    assert "| 50.00 | 51.00 | 1 | - | 100 |" in tables.score_tables.full_tables([shared])
-    assert "| 2 | 3.0 | 101 |" in tables.score_tables.full_tables([shared, training("cora", 1, 50.0)])
-
-
-def test_a_supervised_method_has_one_score_that_of_its_own_predictions(tables):
-    supervised = {**training("cora", 0, 50.0), "method": "gcn", "scores": {"predictions": {"test": 81.5}}}
-    text = tables.score_tables.full_tables([supervised, training("cora", 0, 50.0)])
-
-    own, probed = text.split("### spgcl")
-    assert "| authors' code | own predictions | retrainings |" in own and "| 81.50 | 1 |" in own
-    assert "| paper's probe | tuned probe | retrainings |" in probed and "| 50.00 | 51.00 | 1 |" in probed
+    assert "| 50.00 | 51.00 | 1 | - | 100 |" in tables.score_tables.full_table([shared])
+    assert "| 2 | 3.0 | 101 |" in tables.score_tables.full_table([shared, training("cora", 1, 50.0)])
 
 
 def test_side_by_side_shows_what_is_best_on_validation_and_marks_what_is_short_of_the_paper(tables):
@@ -185,17 +179,17 @@ def test_side_by_side_shows_what_is_best_on_validation_and_marks_what_is_short_o
     assert "| grace | 80.5 (81.9) |" in tables.score_tables.side_by_side(records, "tuned")
 
 
-def test_the_place_of_spgcl_is_that_among_methods_without_labels(tables):
+def test_the_rank_of_spgcl_is_that_among_methods_without_labels(tables):
     records = [
         training("cora", 0, 80.0),
         training("cora", 0, 83.0, preset=None),  # chosen from more settings, too
-        training("cora", 0, 84.0, preset="validated"),  # by a larger budget than the others had
+        {**training("cora", 0, 84.0, preset="validated"), "further": True},  # by a larger budget
         {**training("cora", 0, 81.5), "method": "dgi"},
         {**training("cora", 0, 70.0, preset=None), "method": "raw"},
         {**training("cora", 0, 90.0, preset=None), "method": "gcn"},
         training("actor", 0, 30.0),
     ]
-    lines = tables.score_tables.places_table(records).splitlines()
+    lines = tables.score_tables.ranks_table(records).splitlines()
     # The paper has MVGRL above SP-GCL on Cora.
     assert "| cora | 2 of 13 | 2 of 3 | dgi (-1.5) | 2 of 3 | dgi (-1.5) |" in lines
     assert any(line.startswith("| actor | 1 of 13 | 1 of 1 | - | 1 of 1 | - |") for line in lines)
@@ -222,6 +216,8 @@ def test_one_setting_under_two_names_counts_once(tables):
     searched[3]["validation"] = 99.0  # trial 1, its first seed
     searched[4]["validation"] = 99.0
     assert tables.search_tables.plainly_named(scores, searched) == scores
+    named = tables.search_tables.plainly_named(scores, [*searched, *trial("cora", 300, [99.0] * 3)])
+    assert [each.get("further", False) for each in named] == [False, True, False, False, False]
 
 
 def test_joined_features_have_a_row_of_their_own(tables):
@@ -232,7 +228,7 @@ def test_joined_features_have_a_row_of_their_own(tables):
 
     lines = tables.score_tables.side_by_side(records, "paper").splitlines()
     assert lines[2].startswith("| smoothed | 70.0 |") and lines[3].startswith("| smoothed, joined | 80.0 |")
-    assert "| 2 of 3 | smoothed, joined (-5.0) |" in tables.score_tables.places_table(records)
+    assert "| 2 of 3 | smoothed, joined (-5.0) |" in tables.score_tables.ranks_table(records)
     best = tables.score_tables.best_of(records, "paper")
     page = tables.score_tables.method_table("smoothed", best).splitlines()
     assert page[2:] == [
@@ -244,7 +240,7 @@ def test_joined_features_have_a_row_of_their_own(tables):
 def test_a_second_row_has_no_more_settings_searched_than_other_methods_had(tables):
     records = [
         training("cora", 0, 80.0),
-        training("cora", 0, 84.0, preset="validated"),
+        {**training("cora", 0, 84.0, preset="validated"), "further": True},
         training("actor", 0, 29.0, preset="validated"),
         training("actor", 0, 33.0, preset=None),
     ]
@@ -252,9 +248,9 @@ def test_a_second_row_has_no_more_settings_searched_than_other_methods_had(table
     lines = tables.score_tables.side_by_side(
         [*records, training("cora", 0, 82.0, preset="drawn")], "paper"
     ).splitlines()
-    # On Cora the preset comes from further rounds, on Actor from the draws that all have.
+    # On Cora the preset comes from further trials, on Actor from the draws that all have.
     assert "| spgcl | 84.0 (83.2) |" in lines[2] and "| spgcl, equal budget | 82.0 (83.2) |" in lines[3]
-    # Its defaults come from further rounds on every graph.
+    # Its defaults come from further trials on every graph.
     assert lines[-1].endswith("| 29.0 (28.9) | - |") and "| 33.0 (28.9) |" in lines[-2]
 
 
@@ -346,15 +342,21 @@ def done(method, name):
 
 
 def test_the_results_say_who_was_searched_less_than_spgcl(tables):
-    methods = list(tables.spaces.SPACES)
+    methods = list(tables.search_tables.spaces.SPACES)
     records = [record for method in methods for record in done(method, "cora")]
     text = tables.search_tables.budget_text
     assert text(records) == "Every method was searched on cora."
     records += [record for method in methods[:-2] for record in done(method, "actor")]
-    assert text(records) == (
-        "Every method was searched on cora. SP-GCL had more settings than the following, whose search is not "
-        f"done: on actor {methods[-2]}, {methods[-1]}."
-    )
+    assert text(records).endswith(f": on actor {methods[-2]}, {methods[-1]}.")
+
+
+def test_the_results_say_what_an_equal_budget_leaves_out(tables):
+    text = tables.search_tables.equal_budget_text
+    records = done("spgcl", "cora")
+    alone = text(records)
+    records += [*trial("cora", 300, [1.0]), *trial("cora", 120, [1.0]), *trial("actor", 121, [1.0])]
+    added = text(records).removeprefix(alone)
+    assert "1 on cora" in added and "2 settings" in added
 
 
 def test_a_page_says_which_graphs_were_searched(tables):
@@ -366,14 +368,14 @@ def test_a_page_says_which_graphs_were_searched(tables):
     ]
     text = tables.search_tables.searched_text
     scores = [{"method": "grace", "dataset": "actor", "preset": "validated"}]
-    assert text(records, "grace", scores) == "Searched, 25 settings a graph: actor. Not searched: cora."
+    assert text(records, "grace", scores) == "Searched, 25 settings per graph: actor. Not searched: cora."
     assert text(records, "gca", scores) == "No graph was searched."
     assert text(records, "raw", scores) == ""
     # The defaults were scored, the winner was not: that matters where it is another setting than they are.
     scores[0]["preset"] = None
     assert text(records, "grace", scores).endswith("Found, but not scored on test nodes: actor.")
     kept = [{**record, "validation": -record["validation"]} for record in records]
-    assert text(kept, "grace", scores) == "Searched, 25 settings a graph: actor. Not searched: cora."
+    assert text(kept, "grace", scores) == "Searched, 25 settings per graph: actor. Not searched: cora."
 
 
 def test_the_validated_preset_holds_the_winners_of_the_committed_search(tables):
