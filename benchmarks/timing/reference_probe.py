@@ -1,6 +1,6 @@
 """The reference's linear probe: one plain training a split and start.
 
-FROZEN with `spgcl.bench.reference`. The protocol is that of `spgcl.evaluation.probe` (as many epochs, the
+FROZEN with `timing.reference`. The protocol is that of `spgcl.evaluation.probe` (as many epochs, the
 same learning rate, the epoch chosen on validation), so that the two differ in how it is computed alone.
 """
 

@@ -57,7 +57,7 @@ def checked_embeddings(embeddings: Any) -> NDArray[np.float32]:
 
 
 def comparable_embeddings(embeddings: Any) -> NDArray[np.float32]:
-    """Checked embeddings whose rows can be squared, see `spgcl.comparable.comparable_rows`."""
+    """Checked embeddings whose rows can be squared, see `spgcl.engine.similarity.comparable_rows`."""
     # PyTorch warns of arrays that it could not write to.
     values = np.require(checked_embeddings(embeddings), requirements="W")
     return np.asarray(comparable_rows(torch.from_numpy(values)).numpy())

@@ -40,7 +40,7 @@ class Run:
     Attributes:
         graph: Path or name, options it was read with, digest and shape.
         settings: Every hyper-parameter, defaults included.
-        precision: Of products in training, see `spgcl.stepping.arithmetic`.
+        precision: Of products in training, see `spgcl.engine.device.arithmetic`.
         deterministic: Whether gradients are added up in a fixed order on CUDA too.
         supervision: Models, classes and digest of the labels that a supervised method was trained on.
         seconds: Wall-clock time of prepare, train and embed.
