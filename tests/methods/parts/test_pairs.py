@@ -5,10 +5,10 @@ import pytest
 import torch
 from scipy import sparse
 
+from spgcl.engine import pair_products as engine_pairs
 from spgcl.engine.pair_products import entry_products, inner_products, pair_products
 from spgcl.engine.tensors import GraphTensors, SparseMatrix
 from spgcl.graph import Graph
-from spgcl.methods.parts import pools as pairs
 from spgcl.methods.parts.pools import (
     cover_ratio,
     cut_at_random,
@@ -203,7 +203,7 @@ def test_products_of_pairs_and_their_gradients_are_those_of_gathered_rows(aligne
 @pytest.mark.parametrize("symmetric", [False, True])
 @pytest.mark.parametrize("block", [1, 7, 2**20])
 def test_products_of_entries_and_their_gradients_are_those_of_gathered_rows(symmetric, block, monkeypatch):
-    monkeypatch.setitem(pairs._CACHED_NUMBERS, "cpu", block)
+    monkeypatch.setitem(engine_pairs._CACHED_NUMBERS, "cpu", block)
     dense = torch.rand(8, 8, generator=seeded()) < 0.3
     dense = dense | dense.T if symmetric else dense
     entries = SparseMatrix.of(sparse.csr_array(dense.numpy()), CPU, symmetric=symmetric)
