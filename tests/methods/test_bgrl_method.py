@@ -122,7 +122,7 @@ def test_the_schedule_rises_in_a_line_and_falls_along_half_a_cosine():
 
 def test_the_learning_rate_follows_its_schedule():
     method, _ = make_method(warm_up=0.5)
-    rates = [method.rate(step) for step in range(6)]
+    rates = [method.learning_rate_at(step) for step in range(6)]
     assert rates == pytest.approx([0.05 * cosine_schedule(step, 6, 3) for step in range(6)])
 
 

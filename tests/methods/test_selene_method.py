@@ -186,7 +186,7 @@ def test_the_embedding_weighs_and_joins_the_channels_in_evaluation_mode():
 
 def test_the_learning_rate_rises_and_falls_along_its_schedule():
     method, _ = make_method(warm_up=0.4)
-    rates = [method.rate(step) for step in range(5)]
+    rates = [method.learning_rate_at(step) for step in range(5)]
     assert rates == pytest.approx([0.05 * cosine_schedule(step, 5, 2) for step in range(5)])
 
 
@@ -238,12 +238,3 @@ def test_every_hyper_parameter_has_an_effect(name):
 def test_a_share_of_one_is_refused(name):
     with pytest.raises(InputError, match=f"{name} is 1.0; it must be at least 0 and below 1"):
         create("selene", 9, seed=0, settings={name: 1.0})
-
-
-def test_values_out_of_range_are_refused():
-    with pytest.raises(InputError, match="seeds is 1; it must be 2 or more"):
-        SELENE(9, seeds=1)
-    with pytest.raises(InputError, match=r"attribute_share is 1\.5; it must be between 0 and 1"):
-        SELENE(9, attribute_share=1.5)
-    with pytest.raises(InputError, match="projection_width is 0; it must be above 0"):
-        create("selene", 9, seed=0, settings={"projection_width": 0})

@@ -16,6 +16,7 @@ from spgcl.graph import Graph
 from spgcl.methods.bgrl import cosine_schedule, move_average
 from spgcl.methods.gae import PreparedPairs, is_entry
 from spgcl.methods.method import Method, Prepared
+from spgcl.methods.ranges import Count, Factor, Fraction, Positive, Size, Width
 
 # Similarities of one block of rows with all nodes, or with all centres, are never larger than this.
 BLOCK_BYTES = 64 * 2**20
@@ -187,18 +188,18 @@ class AFGRL(Method):
         self,
         num_features: int,
         *,
-        layers: int = 2,
-        hidden: int = 1024,
-        predictor_width: int = 2048,
+        layers: Factor = 2,
+        hidden: Width = 1024,
+        predictor_width: Width = 2048,
         batch_norm: BatchNorm = "affine",
         normalise_features: bool = False,
-        neighbours: int = 4,
-        clusters: int = 100,
-        clusterings: int = 5,
+        neighbours: Factor = 4,
+        clusters: Size = 100,
+        clusterings: Factor = 5,
         cluster_steps: int = 20,
-        decay: float = 0.9,
-        steps: int = 100,
-        learning_rate: float = 1e-3,
+        decay: Fraction = 0.9,
+        steps: Count = 100,
+        learning_rate: Positive = 1e-3,
         weight_decay: float = 1e-5,
     ) -> None:
         super().__init__()

@@ -13,6 +13,7 @@ from spgcl.engine.tensors import GraphTensors
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.augment import drop_edges, mask_features
+from spgcl.methods.ranges import Count, Fraction, Positive, Width
 
 
 def bootstrap_loss(predictions: Tensor, targets: Tensor) -> Tensor:
@@ -65,19 +66,19 @@ class BGRL(Method):
         self,
         num_features: int,
         *,
-        hidden: int = 512,
-        embedding_width: int = 256,
-        predictor_width: int = 512,
+        hidden: Width = 512,
+        embedding_width: Width = 256,
+        predictor_width: Width = 512,
         batch_norm: BatchNorm = "affine",
         normalise_features: bool = True,
-        drop_edges_1: float = 0.2,
-        drop_edges_2: float = 0.3,
-        mask_features_1: float = 0.2,
-        mask_features_2: float = 0.1,
-        decay: float = 0.99,
-        warm_up: float = 0.1,
-        steps: int = 10000,
-        learning_rate: float = 5e-4,
+        drop_edges_1: Fraction = 0.2,
+        drop_edges_2: Fraction = 0.3,
+        mask_features_1: Fraction = 0.2,
+        mask_features_2: Fraction = 0.1,
+        decay: Fraction = 0.99,
+        warm_up: Fraction = 0.1,
+        steps: Count = 10000,
+        learning_rate: Positive = 5e-4,
         weight_decay: float = 1e-5,
     ) -> None:
         super().__init__()
@@ -115,7 +116,7 @@ class BGRL(Method):
             second_predictions, first_targets
         )
 
-    def rate(self, step: int) -> float:
+    def learning_rate_at(self, step: int) -> float:
         """A rise over the first steps, then half a cosine down to zero."""
         return self.learning_rate * cosine_schedule(step, self.steps, self.warm_up * self.steps)
 

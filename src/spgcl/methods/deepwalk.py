@@ -7,8 +7,9 @@ from torch import Tensor
 
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
-from spgcl.methods.parts.skipgram import SkipGram
+from spgcl.methods.parts.skipgram import SkipGram, WalkLength
 from spgcl.methods.parts.walks import WalkGraph, random_walks
+from spgcl.methods.ranges import Count, Positive, Size, Width
 
 
 class DeepWalk(Method):
@@ -33,13 +34,13 @@ class DeepWalk(Method):
         self,
         num_features: int,
         *,
-        hidden: int = 128,
-        walks: int = 80,
-        walk_length: int = 40,
-        window: int = 10,
-        negatives: int = 5,
-        steps: int = 2000,
-        learning_rate: float = 0.025,
+        hidden: Width = 128,
+        walks: Size = 80,
+        walk_length: WalkLength = 40,
+        window: Size = 10,
+        negatives: Size = 5,
+        steps: Count = 2000,
+        learning_rate: Positive = 0.025,
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__()
@@ -67,7 +68,7 @@ class DeepWalk(Method):
         """Skip-gram over this step's walks (Algorithms 1 and 2)."""
         return self.skip_gram.loss(prepared, step, generator, self._walk)
 
-    def rate(self, step: int) -> float:
+    def learning_rate_at(self, step: int) -> float:
         """Falls on a line, to 0 after the last step, as in word2vec."""
         return self.learning_rate * (1 - step / self.steps)
 

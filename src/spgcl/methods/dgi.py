@@ -11,6 +11,7 @@ from spgcl.engine.tensors import GraphTensors
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.augment import shuffle_nodes
+from spgcl.methods.ranges import Count, Factor, Positive, Width
 
 
 class DGI(Method):
@@ -34,13 +35,13 @@ class DGI(Method):
         self,
         num_features: int,
         *,
-        layers: int = 2,
-        hidden: int = 512,
+        layers: Factor = 2,
+        hidden: Width = 512,
         activation: Activation = "prelu",
         batch_norm: BatchNorm = "plain",
         normalise_features: bool = True,
-        steps: int = 300,
-        learning_rate: float = 1e-3,
+        steps: Count = 300,
+        learning_rate: Positive = 1e-3,
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__()

@@ -13,6 +13,7 @@ from spgcl.engine.tensors import GraphTensors, SparseMatrix
 from spgcl.graph import Graph
 from spgcl.methods.memory import require_bytes
 from spgcl.methods.method import Method, Prepared
+from spgcl.methods.ranges import Width
 
 
 @dataclass(eq=False, kw_only=True)
@@ -49,7 +50,7 @@ class FastRP(Method):
         self,
         num_features: int,
         *,
-        hidden: int = 512,
+        hidden: Width = 512,
         first_weight: float = 1.0,
         second_weight: float = 1.0,
         third_weight: float = 7.81,

@@ -1,7 +1,7 @@
 """GAE: graph auto-encoder (Kipf and Welling, 2016)."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
@@ -14,6 +14,7 @@ from spgcl.engine.pair_products import entry_products, pair_products
 from spgcl.engine.tensors import GraphTensors, SparseMatrix
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
+from spgcl.methods.ranges import Count, Fraction, Positive, SizesMemory, Width
 
 
 @dataclass(eq=False, kw_only=True)
@@ -106,14 +107,14 @@ class GAE(Method):
         self,
         num_features: int,
         *,
-        hidden: int = 512,
-        embedding_width: int = 256,
-        dropout: float = 0.0,
+        hidden: Width = 512,
+        embedding_width: Width = 256,
+        dropout: Fraction = 0.0,
         batch_norm: BatchNorm = "none",
         normalise_features: bool = True,
-        negative_ratio: int = 1,
-        steps: int = 200,
-        learning_rate: float = 1e-3,
+        negative_ratio: Annotated[int, SizesMemory.IF_RAISED] = 1,
+        steps: Count = 200,
+        learning_rate: Positive = 1e-3,
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__()

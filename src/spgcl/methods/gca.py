@@ -14,6 +14,7 @@ from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.augment import drop_edges, mask_features
 from spgcl.methods.parts.node_contrast import CONTRAST_PRODUCTS, node_contrast, projection_head
+from spgcl.methods.ranges import Count, Factor, Fraction, Positive, Width
 
 Centrality = Literal["degree", "eigenvector", "pagerank"]
 Numbers = NDArray[np.float64]
@@ -68,20 +69,20 @@ class GCA(Method):
         num_features: int,
         *,
         centrality: Centrality = "degree",
-        cut_off: float = 0.7,
-        hidden: int = 256,
-        widening: int = 1,
-        projection: int = 32,
+        cut_off: Fraction = 0.7,
+        hidden: Width = 256,
+        widening: Factor = 1,
+        projection: Width = 32,
         activation: Activation = "prelu",
         batch_norm: BatchNorm = "plain",
         normalise_features: bool = True,
-        drop_edges_first: float = 0.3,
-        drop_edges_second: float = 0.4,
-        mask_features_first: float = 0.1,
-        mask_features_second: float = 0.0,
-        temperature: float = 0.4,
-        steps: int = 3000,
-        learning_rate: float = 0.01,
+        drop_edges_first: Fraction = 0.3,
+        drop_edges_second: Fraction = 0.4,
+        mask_features_first: Fraction = 0.1,
+        mask_features_second: Fraction = 0.0,
+        temperature: Positive = 0.4,
+        steps: Count = 3000,
+        learning_rate: Positive = 0.01,
         weight_decay: float = 1e-5,
     ) -> None:
         super().__init__()

@@ -8,6 +8,7 @@ from torch import Tensor
 from spgcl.engine.optimiser import Adam
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
+from spgcl.methods.ranges import Count, Fraction, Positive, Width
 from spgcl.methods.supervised import Classifiers, PreparedTargets, first_layer_decay, training_loss
 
 
@@ -35,11 +36,11 @@ class SupervisedGCN(Method):
         num_models: int,
         num_classes: int,
         *,
-        hidden: int = 64,
-        dropout: float = 0.5,
+        hidden: Width = 64,
+        dropout: Fraction = 0.5,
         normalise_features: bool = False,
-        steps: int = 200,
-        learning_rate: float = 0.01,
+        steps: Count = 200,
+        learning_rate: Positive = 0.01,
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__()

@@ -18,6 +18,7 @@ from spgcl.graph import Graph
 from spgcl.methods.dgi import Bilinear
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.pools import sample_nodes
+from spgcl.methods.ranges import Count, Factor, Positive, Size, Width
 
 # Numbers in a block of products with sampled rows: 64 MiB of float32.
 BLOCK_NUMBERS = 2**24
@@ -63,18 +64,18 @@ class GMI(Method):
         self,
         num_features: int,
         *,
-        layers: int = 2,
-        hidden: int = 512,
+        layers: Factor = 2,
+        hidden: Width = 512,
         activation: Activation = "prelu",
         batch_norm: BatchNorm = "plain",
         normalise_features: bool = True,
-        negatives: int = 5,
+        negatives: Size = 5,
         own_weight: float = 0.8,
         neighbour_weight: float = 1.0,
         structure_weight: float = 1.0,
         rebuilt_rows: int = 0,
-        steps: int = 550,
-        learning_rate: float = 1e-3,
+        steps: Count = 550,
+        learning_rate: Positive = 1e-3,
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__()

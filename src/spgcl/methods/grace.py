@@ -11,6 +11,7 @@ from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.augment import drop_edges, mask_features
 from spgcl.methods.parts.node_contrast import CONTRAST_PRODUCTS, node_contrast, projection_head
+from spgcl.methods.ranges import Count, Factor, Fraction, Positive, Width
 
 
 class GRACE(Method):
@@ -41,19 +42,19 @@ class GRACE(Method):
         self,
         num_features: int,
         *,
-        hidden: int = 256,
-        widening: int = 1,
-        projection: int = 256,
+        hidden: Width = 256,
+        widening: Factor = 1,
+        projection: Width = 256,
         activation: Activation = "relu",
         batch_norm: BatchNorm = "plain",
         normalise_features: bool = True,
-        drop_edges_first: float = 0.1,
-        drop_edges_second: float = 0.4,
-        mask_features_first: float = 0.1,
-        mask_features_second: float = 0.0,
-        temperature: float = 0.7,
-        steps: int = 1000,
-        learning_rate: float = 1e-3,
+        drop_edges_first: Fraction = 0.1,
+        drop_edges_second: Fraction = 0.4,
+        mask_features_first: Fraction = 0.1,
+        mask_features_second: Fraction = 0.0,
+        temperature: Positive = 0.7,
+        steps: Count = 1000,
+        learning_rate: Positive = 1e-3,
         weight_decay: float = 1e-5,
     ) -> None:
         super().__init__()

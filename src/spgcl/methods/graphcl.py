@@ -18,6 +18,7 @@ from spgcl.methods.parts.augment import (
     walked_nodes,
 )
 from spgcl.methods.parts.node_contrast import CONTRAST_PRODUCTS, node_contrast, projection_head
+from spgcl.methods.ranges import Count, Fraction, Positive, Width
 
 Augmentation = Literal["nodes", "edges", "attributes", "subgraph", "any"]
 KINDS: tuple[Augmentation, ...] = ("nodes", "edges", "attributes", "subgraph")
@@ -51,15 +52,15 @@ class GraphCL(Method):
         *,
         first_view: Augmentation = "any",
         second_view: Augmentation = "any",
-        rate: float = 0.2,
-        hidden: int = 512,
-        projection: int = 512,
+        rate: Fraction = 0.2,
+        hidden: Width = 512,
+        projection: Width = 512,
         activation: Activation = "prelu",
         batch_norm: BatchNorm = "plain",
         normalise_features: bool = True,
-        temperature: float = 0.2,
-        steps: int = 500,
-        learning_rate: float = 1e-3,
+        temperature: Positive = 0.2,
+        steps: Count = 500,
+        learning_rate: Positive = 1e-3,
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__()
@@ -73,7 +74,7 @@ class GraphCL(Method):
             batch_norm=batch_norm,
         )
         self.head = projection_head(hidden, projection, nn.ReLU())
-        self.views, self.share = (first_view, second_view), rate
+        self.views, self.rate = (first_view, second_view), rate
         self.normalise_features = normalise_features
         self.temperature = temperature
         self.products_a_pair = CONTRAST_PRODUCTS * hidden
@@ -88,7 +89,7 @@ class GraphCL(Method):
         """Two views, one encoder and head, the objective over the nodes that both views kept."""
         del step
         graph = prepared.graph
-        views = [view_of(graph, kind, self.share, generator) for kind in self.views]
+        views = [view_of(graph, kind, self.rate, generator) for kind in self.views]
         shared = (views[0][1] & views[1][1]).nonzero().reshape(-1)
         if not len(shared):
             # Two views of a tiny graph, or at a high rate, may share no node; then all are compared.

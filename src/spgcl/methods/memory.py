@@ -1,7 +1,7 @@
 """What a method's settings cost in memory: said before weights are made, or when there was too little."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,12 +10,8 @@ import torch
 from spgcl.errors import InputError
 from spgcl.methods.method import Method
 from spgcl.methods.parameters import parameters
+from spgcl.methods.ranges import SizesMemory
 
-# Settings that widths of weights follow, then those that only what is computed with them follows.
-WIDTHS = ("hidden", "embedding_width", "predictor_width", "projection", "projection_width")
-SIZES = ("pool_size", "seeds", "negatives", "walks", "walk_length", "window", "clusters", "hops")
-# What is named first where it was raised.
-RAISED = (*WIDTHS, *SIZES, "widening", "layers", "neighbours", "clusterings", "negative_ratio", "positives")
 # Weights below this are made without a look ahead.
 _SMALL_BYTES = 2**30
 # What torch says when the host has too little memory, or no computer could have enough.
@@ -40,15 +36,22 @@ def memory_advice(method: type[Method], values: Mapping[str, Any]) -> str:
     """Which of a method's settings to lower when memory runs out: those above their defaults, if any are."""
     known = parameters(method)
     settings = {name: parameter.default for name, parameter in known.items()} | dict(values)
-    raised = [name for name in RAISED if name in known and settings[name] > known[name].default]
+    sizing = _sizing(method, SizesMemory.WEIGHTS, SizesMemory.STEP, SizesMemory.IF_RAISED)
+    raised = [name for name in sizing if settings[name] > known[name].default]
     unlimited = settings.get("pool_size") == 0
-    usual = [name for name in (*WIDTHS, *SIZES) if name in known and not (unlimited and name == "pool_size")]
-    ways = [_lower(raised or usual[:4])]
+    usual = _sizing(method, SizesMemory.WEIGHTS, SizesMemory.STEP)
+    ways = [_lower(raised or [name for name in usual if not (unlimited and name == "pool_size")][:4])]
     if settings.get("batch_norm_rows", "pool") != "pool":
         ways.append("set batch_norm_rows=pool")
     if unlimited:
         ways.append(f"set pool_size={known['pool_size'].default}, as 0 is no limit")
     return ", or ".join(ways)
+
+
+def _sizing(method: type[Method], *kinds: SizesMemory) -> list[str]:
+    """Names of a method's settings that size memory in one of these ways, the first way first."""
+    known = parameters(method).values()
+    return [parameter.name for kind in kinds for parameter in known if parameter.sizes_memory is kind]
 
 
 def _lower(names: list[str]) -> str:
@@ -76,12 +79,13 @@ def require_room(
     """
     settings = {name: known.default for name, known in parameters(method).items()} | dict(values)
     widening = settings.get("widening", 1)
-    widest = widening * max((settings.get(name) or 0 for name in WIDTHS), default=0)
+    widths = _sizing(method, SizesMemory.WEIGHTS)
+    widest = widening * max((settings[name] for name in widths), default=0)
     # Shapes without storage are exact but cost a second at first use: only where much may be asked for.
     if 4 * widest * max(widest, num_features, num_nodes) < _SMALL_BYTES:
         return
     needed = _weight_bytes(method, num_features, num_nodes, task, values)
-    causes = (*WIDTHS, "widening") if widening > 1 else WIDTHS
+    causes = [*widths, "widening"] if widening > 1 else widths
     require_bytes(method, "the weights alone", needed, causes=causes)
     if not method.supervised:
         width = settings.get("embedding_width") or settings.get("hidden") or 0
@@ -89,7 +93,7 @@ def require_room(
 
 
 def require_bytes(
-    method: type[Method], what: str, needed: int | None, *, causes: tuple[str, ...] = WIDTHS
+    method: type[Method], what: str, needed: int | None, *, causes: Sequence[str] | None = None
 ) -> None:
     """Refuse what is larger than this machine's memory.
 
@@ -97,12 +101,12 @@ def require_bytes(
         method: Whose settings to lower.
         what: The thing, in words.
         needed: Its bytes; None for more than can be counted.
-        causes: Settings that its size follows.
+        causes: Settings that its size follows; the widths of weights when None.
     """
     available = _memory_bytes()
     if needed is None or needed > available:
         amount = "more bytes than can be counted" if needed is None else f"{needed:,} bytes"
-        ways = _lower([name for name in causes if name in parameters(method)])
+        ways = _lower(_sizing(method, SizesMemory.WEIGHTS) if causes is None else list(causes))
         raise InputError(f"out of memory: {what} take {amount}, and this machine has {available:,}; {ways}")
 
 

@@ -81,7 +81,7 @@ class Method(nn.Module):
         groups = [(self.trained_weights(), self.weight_decay)]
         return Adam(groups, self.learning_rate, decoupled=self.decoupled_decay)
 
-    def rate(self, step: int) -> float:
+    def learning_rate_at(self, step: int) -> float:
         """The learning rate of a step; the same for all unless a method has a schedule."""
         del step
         return self.learning_rate

@@ -1,7 +1,7 @@
 """MVGRL: nodes of one view are matched with the summary of the other (Hassani and Khasahmadi, ICML 2020)."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from scipy import sparse
@@ -15,6 +15,7 @@ from spgcl.methods.memory import require_bytes
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.augment import shuffle_nodes
 from spgcl.methods.parts.diffusion import EXACT_UP_TO, heat, personalised_pagerank, sharpened
+from spgcl.methods.ranges import Count, Factor, Positive, Range, Width
 
 # Entries kept in a row where a graph is too large for all of them.
 KEPT_ABOVE = 64
@@ -57,18 +58,18 @@ class MVGRL(Method):
         self,
         num_features: int,
         *,
-        layers: int = 2,
-        hidden: int = 512,
+        layers: Factor = 2,
+        hidden: Width = 512,
         activation: Activation = "prelu",
         batch_norm: BatchNorm = "plain",
         normalise_features: bool = True,
         diffusion: Literal["ppr", "heat"] = "ppr",
-        restart: float = 0.2,
-        time: float = 5.0,
+        restart: Annotated[float, Range(least=0.01, most=1)] = 0.2,
+        time: Annotated[float, Range(most=100)] = 5.0,
         keep: int = 0,
         sharpen: bool = False,
-        steps: int = 300,
-        learning_rate: float = 1e-3,
+        steps: Count = 300,
+        learning_rate: Positive = 1e-3,
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__()

@@ -1,18 +1,18 @@
 """node2vec: walks that stay near or move away, read as sentences (Grover and Leskovec, KDD 2016)."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
-from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
-from spgcl.methods.parts.skipgram import SkipGram
+from spgcl.methods.parts.skipgram import SkipGram, WalkLength
 from spgcl.methods.parts.walks import WalkGraph, random_walks
+from spgcl.methods.ranges import Count, Positive, Range, Size, Width
 
-# Of p and q and their inverses: walks compare biases in float32.
-LARGEST_BIAS = 1e6
+# Also for the inverse: walks compare biases in float32.
+Bias = Annotated[float, Range(least=1e-6, most=1e6)]
 
 
 class Node2Vec(Method):
@@ -39,22 +39,19 @@ class Node2Vec(Method):
         self,
         num_features: int,
         *,
-        hidden: int = 128,
-        walks: int = 10,
-        walk_length: int = 80,
-        window: int = 10,
-        p: float = 1.0,
-        q: float = 1.0,
-        negatives: int = 5,
-        steps: int = 1000,
-        learning_rate: float = 0.005,
+        hidden: Width = 128,
+        walks: Size = 10,
+        walk_length: WalkLength = 80,
+        window: Size = 10,
+        p: Bias = 1.0,
+        q: Bias = 1.0,
+        negatives: Size = 5,
+        steps: Count = 1000,
+        learning_rate: Positive = 0.005,
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__()
         del num_features
-        least, most = 1 / LARGEST_BIAS, LARGEST_BIAS
-        if not (least <= p <= most and least <= q <= most):
-            raise InputError(f"p is {p} and q is {q}; both must be at least {least:g} and at most {most:g}")
         self.p, self.q = p, q
         self.skip_gram = SkipGram(
             hidden=hidden,
@@ -79,7 +76,7 @@ class Node2Vec(Method):
         """Skip-gram over this step's walks (Eq. 2 with negative sampling; Algorithm 1)."""
         return self.skip_gram.loss(prepared, step, generator, self._walk)
 
-    def rate(self, step: int) -> float:
+    def learning_rate_at(self, step: int) -> float:
         """Falls on a line, to 0 after the last step, as in word2vec."""
         return self.learning_rate * (1 - step / self.steps)
 

@@ -6,43 +6,52 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from spgcl.errors import InputError, unknown
 from spgcl.methods.method import Method
-
-# Names that mean the same in every method have the same range everywhere; the rest is checked by the method.
-POSITIVE = {
-    *("hidden", "layers", "embedding_width", "predictor_width", "projection", "projection_width"),
-    *("widening", "seeds", "positives", "negatives", "neighbours", "clusters", "clusterings"),
-    *("steps", "learning_rate", "temperature"),
-}
-SHARE = {
-    *("dropout", "rate", "cut_off", "decay", "warm_up", "drop_edges", "mask_features"),
-    *(f"{what}_{view}" for what in ("drop_edges", "mask_features") for view in ("1", "2", "first", "second")),
-}
+from spgcl.methods.ranges import NOT_NEGATIVE, Range, SizesMemory
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One hyper-parameter: its default, its type, and its choices where there are only some."""
+    """One hyper-parameter, as its method's signature has it.
+
+    Attributes:
+        name: Its name.
+        default: Its default.
+        type: Type of its values.
+        choices: All values that it takes, where there are only some.
+        range: Numbers that it takes.
+        sizes_memory: What grows with it, if anything does.
+    """
 
     name: str
     default: Any
     type: type
     choices: tuple[str, ...] = ()
+    range: Range = NOT_NEGATIVE
+    sizes_memory: SizesMemory | None = None
 
 
 def parameters(method: type[Method]) -> Mapping[str, Parameter]:
     """The keyword-only arguments of a method's constructor."""
-    hints = typing.get_type_hints(method.__init__)
-    found: dict[str, Parameter] = {}
-    for name, argument in inspect.signature(method).parameters.items():
-        if argument.kind is inspect.Parameter.KEYWORD_ONLY:
-            hint = hints[name]
-            choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else ()
-            found[name] = Parameter(name, argument.default, str if choices else hint, choices)
+    hints = typing.get_type_hints(method.__init__, include_extras=True)
+    found = {
+        name: _parameter(name, argument.default, hints[name])
+        for name, argument in inspect.signature(method).parameters.items()
+        if argument.kind is inspect.Parameter.KEYWORD_ONLY
+    }
     return types.MappingProxyType(found)
+
+
+def _parameter(name: str, default: Any, hint: Any) -> Parameter:
+    if typing.get_origin(hint) is Literal:
+        return Parameter(name, default, str, typing.get_args(hint))
+    kind, *notes = typing.get_args(hint) if typing.get_origin(hint) is Annotated else (hint,)
+    allowed = next((note for note in notes if isinstance(note, Range)), NOT_NEGATIVE)
+    sized = next((note for note in notes if isinstance(note, SizesMemory)), None)
+    return Parameter(name, default, kind, range=allowed, sizes_memory=sized)
 
 
 def meanings(method: type[Method]) -> dict[str, str]:
@@ -77,12 +86,10 @@ def _checked_value(parameter: Parameter, value: Any) -> Any:
     number = _of_type(parameter, value)
     if parameter.type is bool:
         return number
-    if not math.isfinite(number) or number < 0 or (parameter.name in POSITIVE and number == 0):
-        bound = "above 0" if parameter.name in POSITIVE else "0 or more"
-        finite = "" if math.isfinite(number) else " and finite"
-        raise InputError(f"{parameter.name} is {value}; it must be {bound}{finite}")
-    if parameter.name in SHARE and number >= 1:
-        raise InputError(f"{parameter.name} is {value}; it must be at least 0 and below 1")
+    if not parameter.range.holds(number):
+        unbounded = not math.isfinite(number) and parameter.range.most == math.inf
+        finite = " and finite" if unbounded else ""
+        raise InputError(f"{parameter.name} is {value}; it must be {parameter.range}{finite}")
     return number
 
 

@@ -1,7 +1,7 @@
 """SELENE: ego networks told apart by two channels, attributes and structure (Zhong et al., TMLR 2022)."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from spgcl.methods.bgrl import cosine_schedule
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.augment import drop_edges, mask_features
 from spgcl.methods.parts.pools import sample_nodes
+from spgcl.methods.ranges import Count, Fraction, Positive, Range, SizesMemory, Width
 
 # Keeps the gradient of a column that is the same for all nodes finite.
 SMALLEST_VARIANCE = 1e-12
@@ -91,25 +92,21 @@ class SELENE(Method):
         self,
         num_features: int,
         *,
-        hidden: int = 256,
-        projection_width: int = 16,
-        attribute_share: float = 0.2,
+        hidden: Width = 256,
+        projection_width: Width = 16,
+        attribute_share: Annotated[float, Range(most=1)] = 0.2,
         structure_inputs: Literal["walks", "walks_and_attributes"] = "walks_and_attributes",
-        walk_length: int = 3,
+        walk_length: Annotated[int, SizesMemory.STEP] = 3,
         normalise_features: bool = False,
-        drop_edges: float = 0.3,
-        mask_features: float = 0.2,
-        seeds: int = 512,
-        warm_up: float = 0.1,
-        steps: int = 500,
-        learning_rate: float = 1e-3,
+        drop_edges: Fraction = 0.3,
+        mask_features: Fraction = 0.2,
+        seeds: Annotated[int, Range(least=2), SizesMemory.STEP] = 512,
+        warm_up: Fraction = 0.1,
+        steps: Count = 500,
+        learning_rate: Positive = 1e-3,
         weight_decay: float = 1e-5,
     ) -> None:
         super().__init__()
-        if not 0 <= attribute_share <= 1:
-            raise InputError(f"attribute_share is {attribute_share}; it must be between 0 and 1")
-        if seeds < 2:
-            raise InputError(f"seeds is {seeds}; it must be 2 or more")
         self.attributes_too = structure_inputs == "walks_and_attributes"
         structure_width = walk_length + 1 + (num_features if self.attributes_too else 0)
         self.attribute_encoder = Encoder(
@@ -174,7 +171,7 @@ class SELENE(Method):
         reconstruction = mse_loss(self.decoder(clean), originals)
         return reconstruction + decorrelation_loss(*own) + decorrelation_loss(*views)
 
-    def rate(self, step: int) -> float:
+    def learning_rate_at(self, step: int) -> float:
         """A rise over the first steps, then half a cosine down to zero."""
         return self.learning_rate * cosine_schedule(step, self.steps, self.warm_up * self.steps)
 

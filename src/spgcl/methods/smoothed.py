@@ -1,6 +1,6 @@
 """Features averaged over neighbourhoods, without a network (Wu et al., ICML 2019, without the classifier)."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
@@ -11,6 +11,7 @@ from spgcl.engine.tensors import GraphTensors, SparseMatrix
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
+from spgcl.methods.ranges import SizesMemory
 
 MOST_BYTES = 8 * 2**30
 
@@ -24,7 +25,9 @@ class Smoothed(Method):
         joined: Whether X, SX ... S^K X stand side by side, instead of S^K X alone.
     """
 
-    def __init__(self, num_features: int, *, hops: int = 2, joined: bool = False) -> None:
+    def __init__(
+        self, num_features: int, *, hops: Annotated[int, SizesMemory.STEP] = 2, joined: bool = False
+    ) -> None:
         super().__init__()
         del num_features
         self.hops, self.joined = hops, joined

@@ -11,6 +11,7 @@ from spgcl.graph import Graph
 from spgcl.graph.structural import spectral_features
 from spgcl.methods.memory import require_bytes
 from spgcl.methods.method import Method, Prepared
+from spgcl.methods.ranges import Width
 
 
 @dataclass(eq=False, kw_only=True)
@@ -31,7 +32,7 @@ class Spectral(Method):
     inductive = False
     reads_features = False
 
-    def __init__(self, num_features: int, *, hidden: int = 128) -> None:
+    def __init__(self, num_features: int, *, hidden: Width = 128) -> None:
         super().__init__()
         del num_features
         self.hidden = hidden

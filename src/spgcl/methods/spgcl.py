@@ -1,6 +1,6 @@
 """SP-GCL: single-pass contrastive learning (Wang et al., TMLR 2023)."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -29,6 +29,7 @@ from spgcl.methods.parts.pools import (
     sample_nodes,
     top_similar,
 )
+from spgcl.methods.ranges import Count, Factor, Fraction, Positive, Size, SizesMemory, Width
 
 # Above this, arrays over all nodes cost more than waiting for the host to learn what a step needs.
 MOST_STATIC_NODES = 500_000
@@ -71,28 +72,28 @@ class SPGCL(Method):
         num_features: int,
         *,
         encoder: EncoderKind = "gcn",
-        layers: int = 2,
-        hidden: int = 1536,
+        layers: Factor = 2,
+        hidden: Width = 1536,
         activation: Activation = "prelu",
-        dropout: float = 0.6,
+        dropout: Fraction = 0.6,
         batch_norm: BatchNorm = "plain",
         batch_norm_rows: Literal["all", "pool"] = "all",
         normalise_features: bool = True,
         head_input: Literal["plain", "relu"] = "relu",
         head_activation: Activation = "relu",
-        seeds: int = 512,
-        hops: int = 3,
+        seeds: Size = 512,
+        hops: Annotated[int, SizesMemory.STEP] = 3,
         pool: Literal["set", "lists"] = "set",
-        pool_size: int = 256,
+        pool_size: Annotated[int, SizesMemory.STEP] = 256,
         fan_out: int = 0,
         anchors: Literal["pool", "seeds"] = "pool",
         own_positive: bool = False,
-        positives: int = 5,
-        negatives: int = 100,
+        positives: Factor = 5,
+        negatives: Size = 100,
         negatives_from: Literal["pool", "all"] = "pool",
         negative_weight: float = 300.0,
-        steps: int = 300,
-        learning_rate: float = 5e-4,
+        steps: Count = 300,
+        learning_rate: Positive = 5e-4,
         weight_decay: float = 1e-4,
     ) -> None:
         super().__init__()

@@ -10,6 +10,7 @@ from spgcl.engine.encoders import Activation, Encoder
 from spgcl.engine.tensors import GraphTensors
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
+from spgcl.methods.ranges import Factor, Width
 
 
 class Untrained(Method):
@@ -29,8 +30,8 @@ class Untrained(Method):
         num_features: int,
         *,
         encoder: EncoderKind = "gcn",
-        layers: int = 2,
-        hidden: int = 1024,
+        layers: Factor = 2,
+        hidden: Width = 1024,
         activation: Activation = "prelu",
         normalise_features: bool = True,
     ) -> None:

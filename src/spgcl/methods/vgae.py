@@ -1,6 +1,6 @@
 """VGAE: variational graph auto-encoder (Kipf and Welling, 2016)."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
@@ -11,6 +11,7 @@ from spgcl.engine.encoders import BatchNorm
 from spgcl.graph import Graph
 from spgcl.methods.gae import PreparedPairs, first_layer, reconstruction
 from spgcl.methods.method import Method, Prepared
+from spgcl.methods.ranges import Count, Fraction, Positive, SizesMemory, Width
 
 # Deviations above e^10 mean nothing and would overflow when squared twice.
 MAX_LOG_DEVIATION = 10.0
@@ -51,15 +52,15 @@ class VGAE(Method):
         self,
         num_features: int,
         *,
-        hidden: int = 512,
-        embedding_width: int = 256,
-        dropout: float = 0.0,
+        hidden: Width = 512,
+        embedding_width: Width = 256,
+        dropout: Fraction = 0.0,
         batch_norm: BatchNorm = "none",
         normalise_features: bool = True,
-        negative_ratio: int = 1,
+        negative_ratio: Annotated[int, SizesMemory.IF_RAISED] = 1,
         divergence_weight: float = 1.0,
-        steps: int = 200,
-        learning_rate: float = 0.01,
+        steps: Count = 200,
+        learning_rate: Positive = 0.01,
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__()

@@ -33,7 +33,7 @@ class Step:
 
     def __call__(self, number: int) -> Tensor | None:
         """Take a step; gives back its loss, or None where there is nothing left to train."""
-        self._optimiser.rate = self._method.rate(number)
+        self._optimiser.rate = self._method.learning_rate_at(number)
         if not self._recordable:
             return self._compute(number)
         if self._computed < WARM_UP:

@@ -37,8 +37,6 @@ def personalised_pagerank(
         keep: Largest entries kept in every row; 0 keeps all and needs a graph of at most 5,000 nodes.
         device: Where to compute.
     """
-    if not 0.01 <= restart <= 1:
-        raise InputError(f"restart is {restart}; it must be between 0.01 and 1")
     weights, left = [restart], 1 - restart
     while left > _tail(keep):
         weights.append(weights[-1] * (1 - restart))
@@ -55,8 +53,6 @@ def heat(graph: Graph, *, time: float, keep: int, device: torch.device = CPU) ->
         keep: Largest entries kept in every row; 0 keeps all and needs a graph of at most 5,000 nodes.
         device: Where to compute.
     """
-    if not 0 <= time <= 100:
-        raise InputError(f"time is {time}; it must be between 0 and 100")
     looped = (graph.adjacency + sparse.eye_array(graph.num_nodes, dtype=np.float32)).tocsr()
     degrees = looped.sum(axis=0, dtype=np.float64)
     transition = (looped @ sparse.diags_array(1 / degrees)).astype(np.float32).tocsr()
@@ -95,8 +91,6 @@ def _series(
 ) -> sparse.csr_array:
     """The sum of weights[k] matrix^k, block of rows by block of rows, so that N x N is never in memory."""
     num_nodes = matrix.shape[0]
-    if keep < 0:
-        raise InputError(f"keep is {keep}; it must be 0 or more")
     if num_nodes > EXACT_UP_TO and (not keep or keep >= num_nodes):
         raise InputError(
             f"all entries of a diffusion over {num_nodes:,} nodes take {8 * num_nodes**2:,} bytes; "

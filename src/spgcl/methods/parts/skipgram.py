@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods.method import Prepared
 from spgcl.methods.parts.walks import ENDED, WalkGraph, expected_visits, precision
+from spgcl.methods.ranges import Range, SizesMemory
 
 # Walks drawn at once: as many steps share them as they suffice for.
 WALKS_A_DRAW = 16384
@@ -24,6 +25,7 @@ WALKS_A_BLOCK = 2048
 # Exponent of the noise distribution in word2vec.
 NOISE_POWER = 0.75
 
+WalkLength = Annotated[int, Range(least=2), SizesMemory.STEP]
 Walk = Callable[[WalkGraph, Tensor, torch.Generator], Tensor]
 
 
@@ -91,10 +93,6 @@ class SkipGram(nn.Module):
         self, *, hidden: int, walks: int, walk_length: int, window: int, negatives: int, steps: int
     ) -> None:
         super().__init__()
-        sizes = (("walks", walks, 1), ("walk_length", walk_length, 2), ("window", window, 1))
-        for name, value, least in sizes:
-            if value < least:
-                raise InputError(f"{name} is {value}; it must be {least} or more")
         self.hidden, self.walks, self.walk_length = hidden, walks, walk_length
         self.window, self.negatives, self.steps = window, negatives, steps
 
