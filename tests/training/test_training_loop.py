@@ -259,7 +259,7 @@ def test_losses_are_those_of_the_method():
 
 def test_every_step_has_the_rate_of_its_method():
     class Scheduled(Slope):
-        def rate(self, step):
+        def learning_rate_at(self, step):
             return [0.5, 0.0, 0.25, 0.125][step]
 
     method = Scheduled([0.0] * 4)
