@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize, pad
 
 from spgcl.engine.all_pairs import extended
-from spgcl.engine.encoders import BatchNorm, Encoder
+from spgcl.engine.encoders import BatchNorm
 from spgcl.engine.kernels import nearest
 from spgcl.engine.similarity import largest
 from spgcl.engine.tensors import SparseMatrix
@@ -16,6 +16,7 @@ from spgcl.graph import Graph
 from spgcl.methods.bgrl import cosine_schedule, move_average
 from spgcl.methods.gae import PreparedPairs, is_entry
 from spgcl.methods.method import Method, Prepared
+from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.ranges import Count, Factor, Fraction, Positive, Size, Width
 
 # Similarities of one block of rows with all nodes, or with all centres, are never larger than this.
@@ -203,15 +204,7 @@ class AFGRL(Method):
         weight_decay: float = 1e-5,
     ) -> None:
         super().__init__()
-        self.online = Encoder(
-            num_features,
-            kind="gcn",
-            layers=layers,
-            hidden=hidden,
-            activation="prelu",
-            dropout=0.0,
-            batch_norm=batch_norm,
-        )
+        self.online = gcn_encoder(num_features, hidden, layers=layers, batch_norm=batch_norm)
         self.target = copy.deepcopy(self.online).requires_grad_(False)
         self.predictor = nn.Sequential(
             _linear(hidden, predictor_width),
@@ -227,12 +220,10 @@ class AFGRL(Method):
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedPairs:
         """Normalise the adjacency and, if asked, the features; number the edges."""
-        del supervision
         return PreparedPairs.of(graph, device, normalise_features=self.normalise_features)
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Find the positives of all nodes with both encoders, then the loss over them."""
-        del step
         assert isinstance(prepared, PreparedPairs)
         embeddings = self.online(prepared.graph, None, None)
         with torch.no_grad():

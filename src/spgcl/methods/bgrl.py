@@ -2,17 +2,16 @@
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
-from spgcl.engine.encoders import BatchNorm, Encoder
+from spgcl.engine.encoders import BatchNorm
 from spgcl.engine.tensors import GraphTensors
-from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.augment import drop_edges, mask_features
+from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.ranges import Count, Fraction, Positive, Width
 
 
@@ -96,14 +95,8 @@ class BGRL(Method):
         self.decay, self.warm_up = decay, warm_up
         self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
 
-    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
-        """Normalise the adjacency and, if asked, the features."""
-        del supervision
-        return Prepared(GraphTensors.of(graph, device, normalise_features=self.normalise_features))
-
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Eq. 1 in both directions."""
-        del step
         first, second = (
             mask_features(drop_edges(prepared.graph, edge_rate, generator), feature_rate, generator)
             for edge_rate, feature_rate in self.rates
@@ -144,14 +137,6 @@ def encode(layers: nn.Module, graph: GraphTensors) -> Tensor:
 def _convolutions(num_features: int, hidden: int, width: int, batch_norm: BatchNorm) -> nn.ModuleList:
     """Two convolutions of different widths, each with a normalisation and an activation of its own."""
     return nn.ModuleList(
-        Encoder(
-            inputs,
-            kind="gcn",
-            layers=1,
-            hidden=outputs,
-            activation="prelu",
-            dropout=0.0,
-            batch_norm=batch_norm,
-        )
+        gcn_encoder(inputs, outputs, layers=1, batch_norm=batch_norm)
         for inputs, outputs in ((num_features, hidden), (hidden, width))
     )

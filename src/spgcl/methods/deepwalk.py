@@ -44,7 +44,6 @@ class DeepWalk(Method):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__()
-        del num_features
         self.skip_gram = SkipGram(
             hidden=hidden,
             walks=walks,
@@ -61,7 +60,6 @@ class DeepWalk(Method):
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
         """Copy the edges and sum up the noise distribution."""
-        del supervision
         return self.skip_gram.prepare(graph, device)
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
@@ -74,7 +72,6 @@ class DeepWalk(Method):
 
     def embed(self, prepared: Prepared) -> Tensor:
         """The vectors of the nodes as centres (Phi)."""
-        del prepared
         return self.skip_gram.vectors()
 
     def _walk(self, graph: WalkGraph, starts: Tensor, generator: torch.Generator) -> Tensor:

@@ -1,16 +1,13 @@
 """DGI: nodes of the graph are told from nodes of a shuffled one (Velickovic et al., ICLR 2019)."""
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from spgcl.engine.encoders import Activation, BatchNorm, Encoder
-from spgcl.engine.tensors import GraphTensors
-from spgcl.graph import Graph
+from spgcl.engine.encoders import Activation, BatchNorm
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.augment import shuffle_nodes
+from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.ranges import Count, Factor, Positive, Width
 
 
@@ -45,37 +42,21 @@ class DGI(Method):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__()
-        self.encoder = Encoder(
-            num_features,
-            kind="gcn",
-            layers=layers,
-            hidden=hidden,
-            activation=activation,
-            dropout=0.0,
-            batch_norm=batch_norm,
+        self.encoder = gcn_encoder(
+            num_features, hidden, layers=layers, activation=activation, batch_norm=batch_norm
         )
         self.discriminator = Bilinear(hidden, hidden)
         self.normalise_features = normalise_features
         self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
 
-    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
-        """Normalise the adjacency and, if asked, the features."""
-        del supervision
-        return Prepared(GraphTensors.of(graph, device, normalise_features=self.normalise_features))
-
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Score the nodes of the graph and of its shuffled copy against the summary of the graph."""
-        del step
         real = self.encoder(prepared.graph, None, generator)
         fake = self.encoder(shuffle_nodes(prepared.graph, generator), None, generator)
         summary = summarise(real)
         return noise_contrastive(
             self.discriminator.against(real, summary), self.discriminator.against(fake, summary)
         )
-
-    def embed(self, prepared: Prepared) -> Tensor:
-        """H, the output of the encoder."""
-        return self.encoder.embed(prepared.graph)
 
 
 class Bilinear(nn.Module):

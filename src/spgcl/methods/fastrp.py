@@ -58,7 +58,6 @@ class FastRP(Method):
         degree_penalty: float = 0.628,
     ) -> None:
         super().__init__()
-        del num_features
         self.hidden, self.degree_penalty = hidden, degree_penalty
         self.powers = (first_weight, second_weight, third_weight, fourth_weight)
         # The projection is drawn again from this number, which is all that a saved run has to keep of it.
@@ -66,7 +65,6 @@ class FastRP(Method):
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
         """Divide the rows of the adjacency by their sums, if the embeddings will have room."""
-        del supervision
         # The projection, a power of the transitions times it, and their sum.
         needed = 3 * 4 * graph.num_nodes * self.hidden
         require_bytes(type(self), "the embeddings and what they are added up from", needed)

@@ -14,6 +14,7 @@ from spgcl.engine.pair_products import entry_products, pair_products
 from spgcl.engine.tensors import GraphTensors, SparseMatrix
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
+from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.ranges import Count, Fraction, Positive, SizesMemory, Width
 
 
@@ -126,12 +127,10 @@ class GAE(Method):
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedPairs:
         """Normalise the adjacency and, if asked, the features; number the edges."""
-        del supervision
         return PreparedPairs.of(graph, device, normalise_features=self.normalise_features)
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """The reconstruction term of Eq. 3, with Z of Eq. 4."""
-        del step
         assert isinstance(prepared, PreparedPairs)
         graph = prepared.graph
         vectors = self.second(self.first(graph, None, generator), Block(graph.adjacency))
@@ -147,14 +146,8 @@ class GAE(Method):
 
 def first_layer(num_features: int, hidden: int, dropout: float, batch_norm: BatchNorm) -> Encoder:
     """The convolution with a ReLU that GAE and VGAE begin with."""
-    return Encoder(
-        num_features,
-        kind="gcn",
-        layers=1,
-        hidden=hidden,
-        activation="relu",
-        dropout=dropout,
-        batch_norm=batch_norm,
+    return gcn_encoder(
+        num_features, hidden, layers=1, activation="relu", dropout=dropout, batch_norm=batch_norm
     )
 
 

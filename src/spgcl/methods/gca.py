@@ -8,11 +8,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from spgcl.engine.encoders import Activation, BatchNorm, Encoder
+from spgcl.engine.encoders import Activation, BatchNorm
 from spgcl.engine.tensors import GraphTensors
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.augment import drop_edges, mask_features
+from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.parts.node_contrast import CONTRAST_PRODUCTS, node_contrast, projection_head
 from spgcl.methods.ranges import Count, Factor, Fraction, Positive, Width
 
@@ -86,15 +87,8 @@ class GCA(Method):
         weight_decay: float = 1e-5,
     ) -> None:
         super().__init__()
-        self.encoder = Encoder(
-            num_features,
-            kind="gcn",
-            layers=2,
-            hidden=hidden,
-            activation=activation,
-            dropout=0.0,
-            batch_norm=batch_norm,
-            widening=widening,
+        self.encoder = gcn_encoder(
+            num_features, hidden, activation=activation, batch_norm=batch_norm, widening=widening
         )
         self.head = projection_head(hidden, projection, nn.ELU())
         self.centrality, self.cut_off = CENTRALITIES[centrality], cut_off
@@ -109,7 +103,6 @@ class GCA(Method):
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedGCA:
         """Normalise the graph and rank its edges and feature columns by the centrality of their nodes."""
-        del supervision
         tensors = GraphTensors.of(graph, device, normalise_features=self.normalise_features)
         scores = self.centrality(graph)
         edges = edge_readiness(tensors, torch.from_numpy(scores)).float().to(device)
@@ -118,17 +111,12 @@ class GCA(Method):
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Algorithm 1 of the paper: two adaptive views, one encoder and head, the objective."""
-        del step
         assert isinstance(prepared, PreparedGCA)
         first, second = (
             self.head(self.encoder(self._view(prepared, *rates, generator), None, generator))
             for rates in self.rates
         )
         return node_contrast(first, second, temperature=self.temperature)
-
-    def embed(self, prepared: Prepared) -> Tensor:
-        """Output of the encoder on the whole graph."""
-        return self.encoder.embed(prepared.graph)
 
     @torch.no_grad()
     def space(self, prepared: Prepared) -> Tensor:

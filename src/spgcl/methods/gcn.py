@@ -56,7 +56,6 @@ class SupervisedGCN(Method):
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """The models' cross-entropies on their training nodes, added up (Eq. 10)."""
-        del step
         return training_loss(self.classifiers, prepared, generator)
 
     def optimiser(self) -> Adam:
@@ -65,7 +64,6 @@ class SupervisedGCN(Method):
 
     def after_step(self, step: int) -> None:
         """Keep the weights of the models that are better on validation than ever."""
-        del step
         self.classifiers.keep_best()
 
     @torch.no_grad()

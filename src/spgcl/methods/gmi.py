@@ -11,12 +11,13 @@ from torch.nn.functional import softplus
 
 from spgcl.engine.all_pairs import SOFTPLUS_PRODUCTS, summed_softplus
 from spgcl.engine.convolutions import Convolution
-from spgcl.engine.encoders import Activation, BatchNorm, Encoder
+from spgcl.engine.encoders import Activation, BatchNorm
 from spgcl.engine.pair_products import entry_products, pair_products
 from spgcl.engine.tensors import GraphTensors, SparseMatrix
 from spgcl.graph import Graph
 from spgcl.methods.dgi import Bilinear
 from spgcl.methods.method import Method, Prepared
+from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.parts.pools import sample_nodes
 from spgcl.methods.ranges import Count, Factor, Positive, Size, Width
 
@@ -79,14 +80,8 @@ class GMI(Method):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__()
-        self.encoder = Encoder(
-            num_features,
-            kind="gcn",
-            layers=layers,
-            hidden=hidden,
-            activation=activation,
-            dropout=0.0,
-            batch_norm=batch_norm,
+        self.encoder = gcn_encoder(
+            num_features, hidden, layers=layers, activation=activation, batch_norm=batch_norm
         )
         self.own = Bilinear(num_features, hidden)
         self.neighbour = Bilinear(hidden, hidden)
@@ -103,7 +98,6 @@ class GMI(Method):
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Neighbourhoods:
         """Normalise the adjacency and, if asked, the features; average over neighbourhoods."""
-        del supervision
         tensors = GraphTensors.of(graph, device, normalise_features=self.normalise_features)
         sums = graph.adjacency.sum(axis=1, dtype=np.float64)
         scale = np.divide(1, sums, out=np.zeros_like(sums), where=sums > 0).astype(np.float32)
@@ -118,7 +112,6 @@ class GMI(Method):
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """The three terms of the paper's objective, weighted."""
-        del step
         assert isinstance(prepared, Neighbourhoods)
         graph = prepared.graph
         hidden = self.encoder(graph, None, generator)
@@ -131,10 +124,6 @@ class GMI(Method):
         rows = sample_nodes(graph.num_nodes, self.rebuilt_rows, generator) if self.rebuilt_rows else None
         structure = adjacency_loss(hidden, graph.adjacency, rows)
         return total + self.structure_weight * structure
-
-    def embed(self, prepared: Prepared) -> Tensor:
-        """H, the output of the encoder."""
-        return self.encoder.embed(prepared.graph)
 
     def _term(
         self, pairing: Bilinear, rows: Tensor | SparseMatrix, others: Tensor, generator: torch.Generator

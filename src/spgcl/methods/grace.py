@@ -1,15 +1,13 @@
 """GRACE: deep graph contrastive representation learning (Zhu et al., 2020)."""
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
-from spgcl.engine.encoders import Activation, BatchNorm, Encoder
+from spgcl.engine.encoders import Activation, BatchNorm
 from spgcl.engine.tensors import GraphTensors
-from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.augment import drop_edges, mask_features
+from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.parts.node_contrast import CONTRAST_PRODUCTS, node_contrast, projection_head
 from spgcl.methods.ranges import Count, Factor, Fraction, Positive, Width
 
@@ -58,15 +56,8 @@ class GRACE(Method):
         weight_decay: float = 1e-5,
     ) -> None:
         super().__init__()
-        self.encoder = Encoder(
-            num_features,
-            kind="gcn",
-            layers=2,
-            hidden=hidden,
-            activation=activation,
-            dropout=0.0,
-            batch_norm=batch_norm,
-            widening=widening,
+        self.encoder = gcn_encoder(
+            num_features, hidden, activation=activation, batch_norm=batch_norm, widening=widening
         )
         self.head = projection_head(hidden, projection, nn.ELU())
         self.normalise_features = normalise_features
@@ -78,23 +69,13 @@ class GRACE(Method):
         self.products_a_pair = CONTRAST_PRODUCTS * hidden
         self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
 
-    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
-        """Normalise the adjacency and, if asked, the features."""
-        del supervision
-        return Prepared(GraphTensors.of(graph, device, normalise_features=self.normalise_features))
-
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Algorithm 1 of the paper: two views, one encoder and head, the objective."""
-        del step
         first, second = (
             self.head(self.encoder(self._view(prepared.graph, *rates, generator), None, generator))
             for rates in self.rates
         )
         return node_contrast(first, second, temperature=self.temperature)
-
-    def embed(self, prepared: Prepared) -> Tensor:
-        """Output of the encoder on the whole graph."""
-        return self.encoder.embed(prepared.graph)
 
     @torch.no_grad()
     def space(self, prepared: Prepared) -> Tensor:

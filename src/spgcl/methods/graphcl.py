@@ -1,13 +1,12 @@
 """GraphCL: graph contrastive learning with augmentations (You et al., NeurIPS 2020), node against node."""
 
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from spgcl.engine.encoders import Activation, BatchNorm, Encoder
+from spgcl.engine.encoders import Activation, BatchNorm
 from spgcl.engine.tensors import GraphTensors
-from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.augment import (
     add_edges,
@@ -17,6 +16,7 @@ from spgcl.methods.parts.augment import (
     random_nodes,
     walked_nodes,
 )
+from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.parts.node_contrast import CONTRAST_PRODUCTS, node_contrast, projection_head
 from spgcl.methods.ranges import Count, Fraction, Positive, Width
 
@@ -64,15 +64,7 @@ class GraphCL(Method):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__()
-        self.encoder = Encoder(
-            num_features,
-            kind="gcn",
-            layers=2,
-            hidden=hidden,
-            activation=activation,
-            dropout=0.0,
-            batch_norm=batch_norm,
-        )
+        self.encoder = gcn_encoder(num_features, hidden, activation=activation, batch_norm=batch_norm)
         self.head = projection_head(hidden, projection, nn.ReLU())
         self.views, self.rate = (first_view, second_view), rate
         self.normalise_features = normalise_features
@@ -80,14 +72,8 @@ class GraphCL(Method):
         self.products_a_pair = CONTRAST_PRODUCTS * hidden
         self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
 
-    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
-        """Normalise the adjacency and, if asked, the features."""
-        del supervision
-        return Prepared(GraphTensors.of(graph, device, normalise_features=self.normalise_features))
-
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Two views, one encoder and head, the objective over the nodes that both views kept."""
-        del step
         graph = prepared.graph
         views = [view_of(graph, kind, self.rate, generator) for kind in self.views]
         shared = (views[0][1] & views[1][1]).nonzero().reshape(-1)
@@ -96,10 +82,6 @@ class GraphCL(Method):
             shared = torch.arange(graph.num_nodes, device=graph.device)
         first, second = (self.head(self.encoder(view, None, generator)[shared]) for view, _ in views)
         return node_contrast(first, second, temperature=self.temperature)
-
-    def embed(self, prepared: Prepared) -> Tensor:
-        """Output of the encoder on the whole graph."""
-        return self.encoder.embed(prepared.graph)
 
     @torch.no_grad()
     def space(self, prepared: Prepared) -> Tensor:

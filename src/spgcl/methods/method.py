@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from spgcl.engine.encoders import Encoder
 from spgcl.engine.optimiser import Adam
 from spgcl.engine.tensors import GraphTensors
 from spgcl.graph import Graph
@@ -46,6 +47,10 @@ class Method(nn.Module):
     # Whether weight decay shrinks the weights themselves (AdamW), or is a gradient of their squares (Adam).
     decoupled_decay: ClassVar[bool] = True
 
+    # Whether feature rows are divided by their L1 norm.
+    normalise_features: bool = False
+    # What `embed` evaluates, unless a method has another way.
+    encoder: Encoder
     # Products of two numbers that a step makes for every pair of nodes; 0 unless it goes over all pairs.
     products_a_pair: float = 0.0
     # The setting, with a value, by which a step would go over fewer pairs.
@@ -57,15 +62,13 @@ class Method(nn.Module):
 
     def allocate(self, num_nodes: int) -> None:
         """Make the weights that a node has of its own; called before training or loading."""
-        del num_nodes
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
-        """Compute what does not change during training."""
-        raise NotImplementedError
+        """Compute what does not change during training: the normalised adjacency and features."""
+        return Prepared(GraphTensors.of(graph, device, normalise_features=self.normalise_features))
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor | None:
         """The scalar to minimise at this step; None, as here, when there is nothing to train."""
-        del prepared, step, generator
         return None
 
     def is_static(self, prepared: Prepared) -> bool:
@@ -83,15 +86,14 @@ class Method(nn.Module):
 
     def learning_rate_at(self, step: int) -> float:
         """The learning rate of a step; the same for all unless a method has a schedule."""
-        del step
         return self.learning_rate
 
     def after_step(self, step: int) -> None:
         """Whatever follows an update of the weights, such as moving averages."""
 
     def embed(self, prepared: Prepared) -> Tensor:
-        """Embeddings of all nodes, shape (num_nodes, width), without gradient."""
-        raise NotImplementedError
+        """Embeddings of all nodes, shape (num_nodes, width), without gradient: the encoder's output."""
+        return self.encoder.embed(prepared.graph)
 
     def space(self, prepared: Prepared) -> Tensor:
         """Vectors by whose cosine similarity the method judges nodes alike; the embeddings by default."""
@@ -99,5 +101,4 @@ class Method(nn.Module):
 
     def observe(self, prepared: Prepared) -> dict[str, float]:
         """Numbers that show, without labels, how training goes; called between steps."""
-        del prepared
         return {}

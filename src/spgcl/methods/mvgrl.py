@@ -7,7 +7,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from spgcl.engine.encoders import Activation, BatchNorm, Encoder
+from spgcl.engine.encoders import Activation, BatchNorm
 from spgcl.engine.tensors import DENSE_FROM, GraphTensors, SparseMatrix
 from spgcl.graph import Graph
 from spgcl.methods.dgi import Bilinear, noise_contrastive, summarise
@@ -15,6 +15,7 @@ from spgcl.methods.memory import require_bytes
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.augment import shuffle_nodes
 from spgcl.methods.parts.diffusion import EXACT_UP_TO, heat, personalised_pagerank, sharpened
+from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.ranges import Count, Factor, Positive, Range, Width
 
 # Entries kept in a row where a graph is too large for all of them.
@@ -74,15 +75,7 @@ class MVGRL(Method):
     ) -> None:
         super().__init__()
         self.encoder, self.diffused_encoder = (
-            Encoder(
-                num_features,
-                kind="gcn",
-                layers=layers,
-                hidden=hidden,
-                activation=activation,
-                dropout=0.0,
-                batch_norm=batch_norm,
-            )
+            gcn_encoder(num_features, hidden, layers=layers, activation=activation, batch_norm=batch_norm)
             for _ in range(2)
         )
         self.discriminator = Bilinear(hidden, hidden)
@@ -93,7 +86,6 @@ class MVGRL(Method):
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> TwoViews:
         """Normalise the adjacency and, if asked, the features; compute the diffusion, if it has room."""
-        del supervision
         keep = self.keep or (KEPT_ABOVE if graph.num_nodes > EXACT_UP_TO else 0)
         # An entry is a float32 and an int32.
         needed = 8 * graph.num_nodes * min(keep or graph.num_nodes, graph.num_nodes)
@@ -114,7 +106,6 @@ class MVGRL(Method):
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Score nodes of either view, real and shuffled alike in both, against the other view's summary."""
-        del step
         assert isinstance(prepared, TwoViews)
         shuffled = shuffle_nodes(prepared.graph, generator)
         real = self.encoder(prepared.graph, None, generator)

@@ -51,7 +51,6 @@ class Node2Vec(Method):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__()
-        del num_features
         self.p, self.q = p, q
         self.skip_gram = SkipGram(
             hidden=hidden,
@@ -69,7 +68,6 @@ class Node2Vec(Method):
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
         """Copy the edges and sum up the noise distribution."""
-        del supervision
         return self.skip_gram.prepare(graph, device)
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
@@ -82,7 +80,6 @@ class Node2Vec(Method):
 
     def embed(self, prepared: Prepared) -> Tensor:
         """The vectors of the nodes as centres (f)."""
-        del prepared
         return self.skip_gram.vectors()
 
     def _walk(self, graph: WalkGraph, starts: Tensor, generator: torch.Generator) -> Tensor:

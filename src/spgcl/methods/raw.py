@@ -20,11 +20,9 @@ class Raw(Method):
 
     def __init__(self, num_features: int) -> None:
         super().__init__()
-        del num_features
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
         """Copy the features, if their dense form has room."""
-        del supervision
         require_room(graph.num_nodes, graph.num_features)
         return Prepared(GraphTensors.of(graph, device))
 

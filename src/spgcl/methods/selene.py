@@ -18,6 +18,7 @@ from spgcl.graph.checks import Features
 from spgcl.methods.bgrl import cosine_schedule
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.augment import drop_edges, mask_features
+from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.parts.pools import sample_nodes
 from spgcl.methods.ranges import Count, Fraction, Positive, Range, SizesMemory, Width
 
@@ -125,15 +126,7 @@ class SELENE(Method):
             nn.ReLU(),
             nn.Linear(hidden, num_features),
         )
-        self.structure_encoder = Encoder(
-            structure_width,
-            kind="gcn",
-            layers=2,
-            hidden=hidden,
-            activation="relu",
-            dropout=0.0,
-            batch_norm="affine",
-        )
+        self.structure_encoder = gcn_encoder(structure_width, hidden, activation="relu", batch_norm="affine")
         self.structure_head = nn.Sequential(
             nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, projection_width)
         )
@@ -144,7 +137,6 @@ class SELENE(Method):
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> EgoNetworks:
         """Encode the structure by walks, and normalise the adjacency and, if asked, the features."""
-        del supervision
         if graph.num_nodes < 2:
             raise InputError("SELENE tells nodes apart and needs two; this graph has one")
         if self.normalise_features:
@@ -158,7 +150,6 @@ class SELENE(Method):
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Reconstruction of the attributes and decorrelation in both channels, over a draw of nodes."""
-        del step
         assert isinstance(prepared, EgoNetworks)
         chosen = sample_nodes(prepared.graph.num_nodes, self.seeds, generator).sort().values
         attributes = _rows(prepared.graph, chosen)

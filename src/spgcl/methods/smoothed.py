@@ -29,12 +29,10 @@ class Smoothed(Method):
         self, num_features: int, *, hops: Annotated[int, SizesMemory.STEP] = 2, joined: bool = False
     ) -> None:
         super().__init__()
-        del num_features
         self.hops, self.joined = hops, joined
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
         """Normalise the adjacency, if the result has room."""
-        del supervision
         causes = "lower hops or leave joined out, or " if self._blocks > 1 else ""
         require_room(graph.num_nodes, graph.num_features * self._blocks, causes)
         return Prepared(GraphTensors.of(graph, device))

@@ -34,12 +34,10 @@ class Spectral(Method):
 
     def __init__(self, num_features: int, *, hidden: Width = 128) -> None:
         super().__init__()
-        del num_features
         self.hidden = hidden
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
         """Solve for the eigenvectors, on the host, if they have room."""
-        del supervision
         # The solver has three blocks of them at once, in float64.
         needed = 3 * 8 * graph.num_nodes * min(self.hidden, graph.num_nodes)
         require_bytes(type(self), "the eigenvectors alone", needed)

@@ -1,6 +1,6 @@
 """SP-GCL: single-pass contrastive learning (Wang et al., TMLR 2023)."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +14,6 @@ from spgcl.engine.levels import Level, activated, unit_rows
 from spgcl.engine.pair_products import inner_products
 from spgcl.engine.tensors import GraphTensors, distinct
 from spgcl.errors import InputError
-from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.losses import single_pass_contrastive
 from spgcl.methods.parts.pools import (
@@ -126,11 +125,6 @@ class SPGCL(Method):
         self.negative_weight = negative_weight
         self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
 
-    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
-        """Normalise the adjacency and, if asked, the features."""
-        del supervision
-        return Prepared(GraphTensors.of(graph, device, normalise_features=self.normalise_features))
-
     def is_static(self, prepared: Prepared) -> bool:
         """Where a pool surely holds enough nodes, on CUDA, unless it is to be kept whole or is looked at."""
         graph = prepared.graph
@@ -148,7 +142,6 @@ class SPGCL(Method):
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Steps 1 to 5 of Algorithm 1; the pool comes first, so that only the rows it needs are encoded."""
-        del step
         graph = prepared.graph
         if not self.is_static(prepared):
             seeds = sample_nodes(graph.num_nodes, self.seeds, generator)
@@ -230,10 +223,6 @@ class SPGCL(Method):
             self.negative_weight,
         )
         return loss
-
-    def embed(self, prepared: Prepared) -> Tensor:
-        """H, the output of the encoder."""
-        return self.encoder.embed(prepared.graph)
 
     @torch.no_grad()
     def space(self, prepared: Prepared) -> Tensor:

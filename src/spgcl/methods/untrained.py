@@ -1,15 +1,8 @@
 """An encoder with random weights: how much of a score the architecture explains."""
 
-from typing import Any
-
-import torch
-from torch import Tensor
-
 from spgcl.engine.convolutions import EncoderKind
 from spgcl.engine.encoders import Activation, Encoder
-from spgcl.engine.tensors import GraphTensors
-from spgcl.graph import Graph
-from spgcl.methods.method import Method, Prepared
+from spgcl.methods.method import Method
 from spgcl.methods.ranges import Factor, Width
 
 
@@ -47,12 +40,3 @@ class Untrained(Method):
             batch_norm="none",
         )
         self.normalise_features = normalise_features
-
-    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
-        """Normalise the adjacency and, if asked, the features."""
-        del supervision
-        return Prepared(GraphTensors.of(graph, device, normalise_features=self.normalise_features))
-
-    def embed(self, prepared: Prepared) -> Tensor:
-        """The output of the encoder."""
-        return self.encoder.embed(prepared.graph)

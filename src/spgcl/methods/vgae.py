@@ -74,12 +74,10 @@ class VGAE(Method):
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedPairs:
         """Normalise the adjacency and, if asked, the features; number the edges."""
-        del supervision
         return PreparedPairs.of(graph, device, normalise_features=self.normalise_features)
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Eq. 3 with its sign turned, divided by the number of pairs; Z is one draw."""
-        del step
         assert isinstance(prepared, PreparedPairs)
         graph = prepared.graph
         hidden, block = self.first(graph, None, generator), Block(graph.adjacency)
