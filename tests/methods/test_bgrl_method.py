@@ -11,8 +11,9 @@ from spgcl.engine.tensors import SparseMatrix
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods import create
-from spgcl.methods.bgrl import BGRL, bootstrap_loss, cosine_schedule, encode, move_average
+from spgcl.methods.bgrl import BGRL, bootstrap_loss, encode
 from spgcl.methods.parts.augment import drop_edges, mask_features
+from spgcl.methods.parts.schedules import cosine_schedule, move_average
 from spgcl.training.loop import train
 
 CPU = torch.device("cpu")

@@ -10,7 +10,8 @@ from scipy import sparse
 from spgcl.engine.tensors import SparseMatrix
 from spgcl.evaluation import probe
 from spgcl.graph import Graph
-from spgcl.methods.dgi import DGI, Bilinear, noise_contrastive
+from spgcl.methods.dgi import DGI
+from spgcl.methods.parts.discriminators import Bilinear, noise_contrastive
 from spgcl.training.loop import train
 
 CPU = torch.device("cpu")

@@ -9,7 +9,9 @@ from differences import assert_gradients_match_central_differences
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods import create
-from spgcl.methods.gae import GAE, entry_keys, full_reconstruction, is_entry, sampled_reconstruction
+from spgcl.methods.gae import GAE
+from spgcl.methods.parts.edge_keys import entry_keys, is_entry
+from spgcl.methods.parts.reconstruction import full_reconstruction, sampled_reconstruction
 from spgcl.training.loop import train
 
 CPU = torch.device("cpu")

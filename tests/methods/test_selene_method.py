@@ -12,9 +12,9 @@ from spgcl.engine.tensors import SparseMatrix
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods import create
-from spgcl.methods.bgrl import cosine_schedule
 from spgcl.methods.parameters import parameters
 from spgcl.methods.parts.augment import drop_edges, mask_features
+from spgcl.methods.parts.schedules import cosine_schedule
 from spgcl.methods.selene import SELENE, decorrelation_loss, walk_encodings
 from spgcl.training.loop import train
 

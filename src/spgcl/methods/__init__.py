@@ -25,9 +25,8 @@ from spgcl.methods.mvgrl import MVGRL
 from spgcl.methods.node2vec import Node2Vec
 from spgcl.methods.parameters import Parameter, checked, parameters
 from spgcl.methods.presets import preset
-from spgcl.methods.raw import Raw
 from spgcl.methods.selene import SELENE
-from spgcl.methods.smoothed import Smoothed
+from spgcl.methods.smoothed import Raw, Smoothed
 from spgcl.methods.spectral import Spectral
 from spgcl.methods.spgcl import SPGCL
 from spgcl.methods.supervised import Supervision

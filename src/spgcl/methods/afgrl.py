@@ -13,10 +13,10 @@ from spgcl.engine.kernels import nearest
 from spgcl.engine.similarity import largest
 from spgcl.engine.tensors import SparseMatrix
 from spgcl.graph import Graph
-from spgcl.methods.bgrl import cosine_schedule, move_average
-from spgcl.methods.gae import PreparedPairs, is_entry
 from spgcl.methods.method import Method, Prepared
+from spgcl.methods.parts.edge_keys import PreparedPairs, is_entry
 from spgcl.methods.parts.encoders import gcn_encoder
+from spgcl.methods.parts.schedules import cosine_schedule, move_average
 from spgcl.methods.ranges import Count, Factor, Fraction, Positive, Size, Width
 
 # Similarities of one block of rows with all nodes, or with all centres, are never larger than this.

@@ -1,6 +1,5 @@
 """BGRL: bootstrapped graph latents (Thakoor et al., ICLR 2022)."""
 
-import math
 from dataclasses import replace
 
 import torch
@@ -12,6 +11,7 @@ from spgcl.engine.tensors import GraphTensors
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.augment import drop_edges, mask_features
 from spgcl.methods.parts.encoders import gcn_encoder
+from spgcl.methods.parts.schedules import cosine_schedule, move_average
 from spgcl.methods.ranges import Count, Fraction, Positive, Width
 
 
@@ -23,19 +23,6 @@ def bootstrap_loss(predictions: Tensor, targets: Tensor) -> Tensor:
         targets: The target encoder's embeddings of the other view, same shape.
     """
     return 1 - cosine_similarity(predictions, targets, dim=-1).mean()
-
-
-def cosine_schedule(step: int, steps: int, warm_up: float = 0.0) -> float:
-    """Share of the peak value: a straight rise over `warm_up` steps, then half a cosine down to zero."""
-    if step < warm_up:
-        return step / warm_up
-    return (1 + math.cos(math.pi * (step - warm_up) / (steps - warm_up))) / 2
-
-
-@torch.no_grad()
-def move_average(average: nn.Module, current: nn.Module, decay: float) -> None:
-    """Move the weights of `average` towards those of `current`, Eq. 3."""
-    torch._foreach_lerp_(list(average.parameters()), list(current.parameters()), 1 - decay)
 
 
 class BGRL(Method):

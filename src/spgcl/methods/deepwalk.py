@@ -1,18 +1,10 @@
 """DeepWalk: vectors of nodes from random walks read as sentences (Perozzi et al., KDD 2014)."""
 
-from typing import Any
-
-import torch
-from torch import Tensor
-
-from spgcl.graph import Graph
-from spgcl.methods.method import Method, Prepared
-from spgcl.methods.parts.skipgram import SkipGram, WalkLength
-from spgcl.methods.parts.walks import WalkGraph, random_walks
+from spgcl.methods.parts.skipgram import SkipGram, WalkLength, WalkMethod
 from spgcl.methods.ranges import Count, Positive, Size, Width
 
 
-class DeepWalk(Method):
+class DeepWalk(WalkMethod):
     """Nodes that random walks meet near each other get similar vectors; features are not looked at.
 
     Args:
@@ -27,9 +19,6 @@ class DeepWalk(Method):
         weight_decay: Of AdamW.
     """
 
-    inductive = False
-    reads_features = False
-
     def __init__(
         self,
         num_features: int,
@@ -43,8 +32,7 @@ class DeepWalk(Method):
         learning_rate: Positive = 0.025,
         weight_decay: float = 0.0,
     ) -> None:
-        super().__init__()
-        self.skip_gram = SkipGram(
+        skip_gram = SkipGram(
             hidden=hidden,
             walks=walks,
             walk_length=walk_length,
@@ -52,27 +40,4 @@ class DeepWalk(Method):
             negatives=negatives,
             steps=steps,
         )
-        self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
-
-    def allocate(self, num_nodes: int) -> None:
-        """Two vectors a node."""
-        self.skip_gram.allocate(num_nodes)
-
-    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
-        """Copy the edges and sum up the noise distribution."""
-        return self.skip_gram.prepare(graph, device)
-
-    def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
-        """Skip-gram over this step's walks (Algorithms 1 and 2)."""
-        return self.skip_gram.loss(prepared, step, generator, self._walk)
-
-    def learning_rate_at(self, step: int) -> float:
-        """Falls on a line, to 0 after the last step, as in word2vec."""
-        return self.learning_rate * (1 - step / self.steps)
-
-    def embed(self, prepared: Prepared) -> Tensor:
-        """The vectors of the nodes as centres (Phi)."""
-        return self.skip_gram.vectors()
-
-    def _walk(self, graph: WalkGraph, starts: Tensor, generator: torch.Generator) -> Tensor:
-        return random_walks(graph, starts, self.skip_gram.walk_length, generator)
+        super().__init__(skip_gram, learning_rate=learning_rate, weight_decay=weight_decay)

@@ -1,12 +1,12 @@
 """DGI: nodes of the graph are told from nodes of a shuffled one (Velickovic et al., ICLR 2019)."""
 
 import torch
-from torch import Tensor, nn
-from torch.nn.functional import softplus
+from torch import Tensor
 
 from spgcl.engine.encoders import Activation, BatchNorm
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.augment import shuffle_nodes
+from spgcl.methods.parts.discriminators import Bilinear, noise_contrastive, summarise
 from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.ranges import Count, Factor, Positive, Width
 
@@ -57,35 +57,3 @@ class DGI(Method):
         return noise_contrastive(
             self.discriminator.against(real, summary), self.discriminator.against(fake, summary)
         )
-
-
-class Bilinear(nn.Module):
-    """Scores x^T W y + b of pairs, the discriminator of DGI, GMI and MVGRL."""
-
-    def __init__(self, width: int, other_width: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(width, other_width))
-        self.bias = nn.Parameter(torch.zeros(1))
-        # As the three publications' code has it: a leading dimension of one counts as the outputs in Glorot's
-        # rule, so that the range is far smaller than that of a matrix, and scores start close to zero.
-        nn.init.xavier_uniform_(self.weight.data[None])
-
-    def against(self, rows: Tensor, vector: Tensor) -> Tensor:
-        """Scores of all rows with one vector, shape (rows,)."""
-        return rows @ (self.weight @ vector) + self.bias
-
-
-def summarise(rows: Tensor) -> Tensor:
-    """The readout R: the logistic function of the mean row."""
-    return rows.mean(dim=0).sigmoid()
-
-
-def noise_contrastive(positive: Tensor, negative: Tensor) -> Tensor:
-    """Binary cross-entropy between scores of true pairs and of others, Eq. 1 of the DGI paper, negated.
-
-    Args:
-        positive: Scores, before the logistic function, of pairs that belong together, shape (N,).
-        negative: Scores of pairs that do not, shape (M,).
-    """
-    count = positive.numel() + negative.numel()
-    return (softplus(-positive).sum() + softplus(negative).sum()) / count

@@ -15,8 +15,8 @@ from spgcl.engine.encoders import Activation, BatchNorm
 from spgcl.engine.pair_products import entry_products, pair_products
 from spgcl.engine.tensors import GraphTensors, SparseMatrix
 from spgcl.graph import Graph
-from spgcl.methods.dgi import Bilinear
 from spgcl.methods.method import Method, Prepared
+from spgcl.methods.parts.discriminators import Bilinear
 from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.parts.pools import sample_nodes
 from spgcl.methods.ranges import Count, Factor, Positive, Size, Width

@@ -10,11 +10,11 @@ from torch import Tensor
 from spgcl.engine.encoders import Activation, BatchNorm
 from spgcl.engine.tensors import DENSE_FROM, GraphTensors, SparseMatrix
 from spgcl.graph import Graph
-from spgcl.methods.dgi import Bilinear, noise_contrastive, summarise
 from spgcl.methods.memory import require_bytes
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.augment import shuffle_nodes
 from spgcl.methods.parts.diffusion import EXACT_UP_TO, heat, personalised_pagerank, sharpened
+from spgcl.methods.parts.discriminators import Bilinear, noise_contrastive, summarise
 from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.ranges import Count, Factor, Positive, Range, Width
 

@@ -1,21 +1,15 @@
 """node2vec: walks that stay near or move away, read as sentences (Grover and Leskovec, KDD 2016)."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-import torch
-from torch import Tensor
-
-from spgcl.graph import Graph
-from spgcl.methods.method import Method, Prepared
-from spgcl.methods.parts.skipgram import SkipGram, WalkLength
-from spgcl.methods.parts.walks import WalkGraph, random_walks
+from spgcl.methods.parts.skipgram import SkipGram, WalkLength, WalkMethod
 from spgcl.methods.ranges import Count, Positive, Range, Size, Width
 
 # Also for the inverse: walks compare biases in float32.
 Bias = Annotated[float, Range(least=1e-6, most=1e6)]
 
 
-class Node2Vec(Method):
+class Node2Vec(WalkMethod):
     """Nodes that biased random walks meet near each other get similar vectors; features are not looked at.
 
     Args:
@@ -32,9 +26,6 @@ class Node2Vec(Method):
         weight_decay: Of AdamW.
     """
 
-    inductive = False
-    reads_features = False
-
     def __init__(
         self,
         num_features: int,
@@ -50,9 +41,7 @@ class Node2Vec(Method):
         learning_rate: Positive = 0.005,
         weight_decay: float = 0.0,
     ) -> None:
-        super().__init__()
-        self.p, self.q = p, q
-        self.skip_gram = SkipGram(
+        skip_gram = SkipGram(
             hidden=hidden,
             walks=walks,
             walk_length=walk_length,
@@ -60,34 +49,4 @@ class Node2Vec(Method):
             negatives=negatives,
             steps=steps,
         )
-        self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
-
-    def allocate(self, num_nodes: int) -> None:
-        """Two vectors a node."""
-        self.skip_gram.allocate(num_nodes)
-
-    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
-        """Copy the edges and sum up the noise distribution."""
-        return self.skip_gram.prepare(graph, device)
-
-    def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
-        """Skip-gram over this step's walks (Eq. 2 with negative sampling; Algorithm 1)."""
-        return self.skip_gram.loss(prepared, step, generator, self._walk)
-
-    def learning_rate_at(self, step: int) -> float:
-        """Falls on a line, to 0 after the last step, as in word2vec."""
-        return self.learning_rate * (1 - step / self.steps)
-
-    def embed(self, prepared: Prepared) -> Tensor:
-        """The vectors of the nodes as centres (f)."""
-        return self.skip_gram.vectors()
-
-    def _walk(self, graph: WalkGraph, starts: Tensor, generator: torch.Generator) -> Tensor:
-        return random_walks(
-            graph,
-            starts,
-            self.skip_gram.walk_length,
-            generator,
-            return_parameter=self.p,
-            in_out_parameter=self.q,
-        )
+        super().__init__(skip_gram, learning_rate=learning_rate, weight_decay=weight_decay, p=p, q=q)

@@ -15,11 +15,11 @@ from spgcl.engine.tensors import GraphTensors, SparseMatrix, divided_by_row_sums
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.graph.checks import Features
-from spgcl.methods.bgrl import cosine_schedule
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.augment import drop_edges, mask_features
 from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.parts.pools import sample_nodes
+from spgcl.methods.parts.schedules import cosine_schedule
 from spgcl.methods.ranges import Count, Fraction, Positive, Range, SizesMemory, Width
 
 # Keeps the gradient of a column that is the same for all nodes finite.

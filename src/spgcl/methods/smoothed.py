@@ -1,4 +1,4 @@
-"""Features averaged over neighbourhoods, without a network (Wu et al., ICML 2019, without the classifier)."""
+"""Features as they are, or averaged over neighbourhoods (Wu et al., ICML 2019, without the classifier)."""
 
 from typing import Annotated, Any
 
@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from spgcl.engine.similarity import comparable_rows
-from spgcl.engine.tensors import GraphTensors, SparseMatrix
+from spgcl.engine.tensors import SparseMatrix
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
@@ -35,7 +35,7 @@ class Smoothed(Method):
         """Normalise the adjacency, if the result has room."""
         causes = "lower hops or leave joined out, or " if self._blocks > 1 else ""
         require_room(graph.num_nodes, graph.num_features * self._blocks, causes)
-        return Prepared(GraphTensors.of(graph, device))
+        return super().prepare(graph, device)
 
     @torch.no_grad()
     def embed(self, prepared: Prepared) -> Tensor:
@@ -55,6 +55,27 @@ class Smoothed(Method):
     @property
     def _blocks(self) -> int:
         return self.hops + 1 if self.joined else 1
+
+
+class Raw(Method):
+    """The features themselves, dense; nothing is learned and no edge is looked at.
+
+    Args:
+        num_features: Width of the graph's features and of the embedding.
+    """
+
+    def __init__(self, num_features: int) -> None:
+        super().__init__()
+
+    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
+        """Copy the features, if their dense form has room."""
+        require_room(graph.num_nodes, graph.num_features)
+        return super().prepare(graph, device)
+
+    def embed(self, prepared: Prepared) -> Tensor:
+        """X."""
+        features = prepared.graph.features
+        return features.dense() if isinstance(features, SparseMatrix) else features.clone()
 
 
 def require_room(num_nodes: int, width: int, causes: str = "") -> None:

@@ -3,7 +3,7 @@
 import hashlib
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -17,8 +17,9 @@ from spgcl.engine.optimiser import Adam
 from spgcl.engine.tensors import GraphTensors
 from spgcl.errors import InputError
 from spgcl.graph import Graph
-from spgcl.methods.method import Prepared
+from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.augment import drop_features
+from spgcl.methods.ranges import Count, Fraction, Positive, Width
 
 # Models where a graph has one split, as many as the paper's protocol has starts.
 STARTS = 10
@@ -196,16 +197,57 @@ def cross_entropies(scores: Tensor, targets: Tensor) -> Tensor:
     return -(scores.log_softmax(dim=2) * targets).sum(dim=(0, 2))
 
 
-def training_loss(classifiers: Classifiers, prepared: Prepared, generator: torch.Generator) -> Tensor:
-    """Cross-entropies on the training nodes, added up: each model's gradient is that of its own."""
-    assert isinstance(prepared, PreparedTargets)
-    if prepared.train is None:
-        raise InputError("a supervised method is trained with labels, and was prepared without any")
-    classifiers.trained_on = prepared
-    return cross_entropies(classifiers(prepared.graph, generator), prepared.train).sum()
+class SupervisedMethod(Method):
+    """Two layers that predict classes, one model per split, trained on its labels."""
 
+    supervised = True
+    static = True
+    # Whether layers average over neighbours, which makes them graph convolutions.
+    propagate: ClassVar[bool]
 
-def first_layer_decay(classifiers: Classifiers, learning_rate: float, weight_decay: float) -> Adam:
-    """Adam as Kipf and Welling have it: half the squared weights of the first layer are added to the loss."""
-    rest = [classifiers.first_bias, classifiers.second, classifiers.second_bias]
-    return Adam([([classifiers.first], weight_decay), (rest, 0.0)], learning_rate, decoupled=False)
+    def __init__(
+        self,
+        num_features: int,
+        num_models: int,
+        num_classes: int,
+        *,
+        hidden: Width = 64,
+        dropout: Fraction = 0.5,
+        normalise_features: bool = False,
+        steps: Count = 200,
+        learning_rate: Positive = 0.01,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.classifiers = Classifiers(
+            num_features, num_models, num_classes, hidden=hidden, dropout=dropout, propagate=self.propagate
+        )
+        self.normalise_features = normalise_features
+        self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
+
+    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedTargets:
+        """Normalise the adjacency and, if asked, the features; lay the labels out by model."""
+        return PreparedTargets.of(graph, device, supervision, normalise_features=self.normalise_features)
+
+    def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
+        """Cross-entropies on the training nodes, added up: each model's gradient is that of its own."""
+        assert isinstance(prepared, PreparedTargets)
+        if prepared.train is None:
+            raise InputError("a supervised method is trained with labels, and was prepared without any")
+        self.classifiers.trained_on = prepared
+        return cross_entropies(self.classifiers(prepared.graph, generator), prepared.train).sum()
+
+    def optimiser(self) -> Adam:
+        """Adam with L2 regularisation of the first layer alone, as Kipf and Welling have it."""
+        made = self.classifiers
+        rest = [made.first_bias, made.second, made.second_bias]
+        return Adam([([made.first], self.weight_decay), (rest, 0.0)], self.learning_rate, decoupled=False)
+
+    def after_step(self, step: int) -> None:
+        """Keep the weights of the models that are better on validation than ever."""
+        self.classifiers.keep_best()
+
+    @torch.no_grad()
+    def embed(self, prepared: Prepared) -> Tensor:
+        """Class scores (logits) of all models side by side, shape (nodes, models * classes)."""
+        return self.classifiers.best(prepared.graph).flatten(1)

@@ -9,8 +9,10 @@ from spgcl.engine.all_pairs import SOFTPLUS_PRODUCTS
 from spgcl.engine.convolutions import Block, Convolution
 from spgcl.engine.encoders import BatchNorm
 from spgcl.graph import Graph
-from spgcl.methods.gae import PreparedPairs, first_layer, reconstruction
 from spgcl.methods.method import Method, Prepared
+from spgcl.methods.parts.edge_keys import PreparedPairs
+from spgcl.methods.parts.encoders import gcn_encoder
+from spgcl.methods.parts.reconstruction import reconstruction
 from spgcl.methods.ranges import Count, Fraction, Positive, SizesMemory, Width
 
 # Deviations above e^10 mean nothing and would overflow when squared twice.
@@ -64,7 +66,9 @@ class VGAE(Method):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__()
-        self.first = first_layer(num_features, hidden, dropout, batch_norm)
+        self.first = gcn_encoder(
+            num_features, hidden, layers=1, activation="relu", dropout=dropout, batch_norm=batch_norm
+        )
         self.means = Convolution(hidden, embedding_width)
         self.log_deviations = Convolution(hidden, embedding_width)
         self.normalise_features, self.negative_ratio = normalise_features, negative_ratio

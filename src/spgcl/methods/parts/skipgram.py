@@ -14,8 +14,8 @@ from torch.nn.functional import embedding, logsigmoid
 from spgcl.engine.tensors import GraphTensors
 from spgcl.errors import InputError
 from spgcl.graph import Graph
-from spgcl.methods.method import Prepared
-from spgcl.methods.parts.walks import ENDED, WalkGraph, expected_visits, precision
+from spgcl.methods.method import Method, Prepared
+from spgcl.methods.parts.walks import ENDED, WalkGraph, expected_visits, precision, random_walks
 from spgcl.methods.ranges import Range, SizesMemory
 
 # Walks drawn at once: as many steps share them as they suffice for.
@@ -162,6 +162,52 @@ class SkipGram(nn.Module):
             walks != ENDED,
             window=self.window,
             negatives=self.negatives,
+        )
+
+
+class WalkMethod(Method):
+    """What DeepWalk and node2vec share; they differ in the bias of their walks."""
+
+    inductive = False
+    reads_features = False
+
+    def __init__(
+        self,
+        skip_gram: SkipGram,
+        *,
+        learning_rate: float,
+        weight_decay: float,
+        p: float = 1.0,
+        q: float = 1.0,
+    ) -> None:
+        super().__init__()
+        self.skip_gram, self.p, self.q = skip_gram, p, q
+        self.steps, self.learning_rate, self.weight_decay = skip_gram.steps, learning_rate, weight_decay
+
+    def allocate(self, num_nodes: int) -> None:
+        """Two vectors per node."""
+        self.skip_gram.allocate(num_nodes)
+
+    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> WalkPrepared:
+        """Copy the edges and sum up the noise distribution."""
+        return self.skip_gram.prepare(graph, device)
+
+    def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
+        """Skip-gram over this step's walks."""
+        return self.skip_gram.loss(prepared, step, generator, self._walk)
+
+    def learning_rate_at(self, step: int) -> float:
+        """Falls linearly, to 0 after the last step, as in word2vec."""
+        return self.learning_rate * (1 - step / self.steps)
+
+    def embed(self, prepared: Prepared) -> Tensor:
+        """The vectors of the nodes as centres."""
+        return self.skip_gram.vectors()
+
+    def _walk(self, graph: WalkGraph, starts: Tensor, generator: torch.Generator) -> Tensor:
+        length = self.skip_gram.walk_length
+        return random_walks(
+            graph, starts, length, generator, return_parameter=self.p, in_out_parameter=self.q
         )
 
 
