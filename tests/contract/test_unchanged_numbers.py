@@ -26,13 +26,11 @@ SIZES = {"hidden": 16, "steps": 3, "walks": 2, "walk_length": 8, "window": 2}
 
 
 def kind_of_machine():
-    """What the bytes of a result depend on besides the code."""
-    models = [
-        line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")
-    ]
-    return " ".join(
-        [models[0].partition(": ")[2], torch.backends.cpu.get_cpu_capability(), torch.__version__]
-    )
+    """What the bytes of a result depend on besides the code: BLAS differs per family of processors."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    processor = dict(line.split("\t", 1) for line in reversed(lines) if "\t" in line)
+    facts = [processor.get(name, "").strip("\t: ") for name in ("model name", "cpu family", "model")]
+    return " ".join([*facts, torch.backends.cpu.get_cpu_capability(), torch.__version__])
 
 
 def embed(method, dataset):
