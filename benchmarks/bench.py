@@ -1,262 +1,173 @@
-"""Time by phase, peak memory and growth, beside a frozen reference: speed, memory, scale."""
+"""Time per phase, peak memory and scaling, next to a frozen reference.
 
+One line per graph is appended to results/speed.jsonl, memory.jsonl or scale.jsonl.
+
+python benchmarks/bench.py speed cora coauthor-physics --end-to-end
+python benchmarks/bench.py memory coauthor-cs genius-size
+python benchmarks/bench.py scale
+"""
+
+import argparse
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Any
 
-import typer
+import torch
+from record import RESULTS, append, command_line, machine
+from speed_tables import SECTIONS
+from timing.end_to_end import measure_end_to_end
+from timing.graphs import SIZES, require_known
+from timing.memory import measure_memory
+from timing.phases import Subject
+from timing.scale import SIZES as SCALES
+from timing.scale import growth_settings, measure_growth
+from timing.speed import OURS, measure_speed, plan_subjects
 
-from spgcl.cli import run
-from spgcl.cli.options import DeviceOption, JsonOption, SetOption, ThreadsOption, given_settings
-from spgcl.cli.output import note, print_json, print_table
+from spgcl.cli.options import given_settings, start_on
+from spgcl.cli.output import print_json
 from spgcl.errors import InputError
 
-if TYPE_CHECKING:
-    import torch
-    from timing.phases import Subject
 
-app = typer.Typer(help="Time, memory and growth, beside a frozen reference.", no_args_is_help=True)
-
-GraphsArgument = Annotated[
-    list[str] | None,
-    typer.Argument(help="Data sets, genius-size or twitch-gamers-size (default: csbm-heterophilic)."),
-]
-RoundsOption = Annotated[int, typer.Option("--rounds", min=1, help="Rounds that medians are taken over.")]
-ResultsOption = Annotated[
-    Path | None, typer.Option("--results", help="File to append to (default: results/ of a checkout).")
-]
-MethodsOption = Annotated[str, typer.Option("--methods", help="Names of methods, a,b,c.")]
-ReferenceOption = Annotated[bool, typer.Option("--reference/--no-reference", help="Time the reference too.")]
-DEFAULT_GRAPHS = ("csbm-heterophilic",)
+Record = dict[str, Any]
 
 
-@app.command("speed")
-def speed(
-    graphs: GraphsArgument = None,
-    methods: MethodsOption = "spgcl,bgrl,grace",
-    reference: ReferenceOption = True,
-    end_to_end: Annotated[
-        bool, typer.Option("--end-to-end", help="Also run fit and eval whole, in a process of their own.")
-    ] = False,
-    precision: Annotated[
-        Literal["float32", "tf32"],
-        typer.Option("--precision", help="Of everybody's matrix products, on CUDA."),
-    ] = "float32",
-    rounds: RoundsOption = 5,
-    set_: SetOption = None,
-    results: ResultsOption = None,
-    device: DeviceOption = "auto",
-    threads: ThreadsOption = None,
-    json: JsonOption = False,
-) -> None:
-    """Seconds by phase, ours and the reference's in turn, and how far a step is from its floor."""
-    where = _start(graphs, device, threads)
-    import torch
-    from timing.end_to_end import measure_end_to_end
-    from timing.speed import OURS, measure_speed
-
-    given = given_settings(set_)
-    plans = _plans(graphs, methods, given, reference)
-    if end_to_end:
+def speed(arguments: argparse.Namespace, device: torch.device) -> Iterator[Record]:
+    """Seconds per phase, ours and the reference's in turn, and how far a step is from its floor."""
+    given, rounds = given_settings(arguments.set), arguments.rounds
+    plans = _plans(arguments, given)
+    if arguments.end_to_end:
         _require_whole_runs(plans)
-    records = []
     for graph, subjects in plans.items():
-        say = _sayer(graph, rounds)
-        record = measure_speed(graph, subjects, where, rounds=rounds, precision=precision, progress=say)
-        if end_to_end:
+
+        def progress(number: int, name: str, graph: str = graph) -> None:
+            _show(f"{graph}: round {number + 1} of {rounds}, {name}")
+
+        record = measure_speed(
+            graph, subjects, device, rounds=rounds, precision=arguments.precision, progress=progress
+        )
+        if arguments.end_to_end:
             settings = record["subjects"][OURS]["settings"]
             record["end_to_end"] = measure_end_to_end(
-                graph, settings, where, threads=torch.get_num_threads(), rounds=rounds
+                graph, settings, device, threads=torch.get_num_threads(), rounds=rounds
             )
-        records.append(_finished(record, given, where, results, "speed.jsonl"))
-        if not json:
-            _show_speed(record)
-    if json:
-        print_json(records)
+        yield {**record, "given": given}
 
 
-@app.command("memory")
-def memory(
-    graphs: GraphsArgument = None,
-    methods: MethodsOption = "spgcl",
-    reference: ReferenceOption = True,
-    steps: Annotated[
-        int | None, typer.Option("--steps", min=1, help="Steps trained before embedding (default: 20).")
-    ] = None,
-    set_: SetOption = None,
-    results: ResultsOption = None,
-    device: DeviceOption = "auto",
-    threads: ThreadsOption = None,
-    json: JsonOption = False,
-) -> None:
+def memory(arguments: argparse.Namespace, device: torch.device) -> Iterator[Record]:
     """Peak memory of training and embedding at width 128, the paper's setting, each in a fresh process."""
-    where = _start(graphs, device, threads)
-    import torch
-    from timing.memory import measure_memory
-
-    given = {"hidden": 128, "steps": 20, **given_settings(set_, steps)}
-    plans = _plans(graphs, methods, given, reference)
-    records = []
-    for graph, subjects in plans.items():
+    given = {"hidden": 128, "steps": 20, **given_settings(arguments.set, arguments.steps)}
+    for graph, subjects in _plans(arguments, given).items():
         measured = {}
         for subject in subjects:
-            _say(f"{graph}: {subject.name}")
-            found = measure_memory(graph, subject.name, subject.settings, where, torch.get_num_threads())
+            _show(f"{graph}: {subject.name}")
+            found = measure_memory(graph, subject.name, subject.settings, device, torch.get_num_threads())
             measured[subject.name] = {"settings": dict(subject.settings), **found}
-        records.append(
-            _finished({"dataset": graph, "subjects": measured}, given, where, results, "memory.jsonl")
-        )
-    if json:
-        print_json(records)
-        return
-    rows = [
-        [record["dataset"], name, part["settings"]["hidden"], part["peak_mib"], part["before_mib"]]
-        for record in records
-        for name, part in record["subjects"].items()
-    ]
-    what = "allocated on the accelerator" if where.type == "cuda" else "resident"
-    print_table(f"peak memory, {what}", ["graph", "what", "hidden", "peak MiB", "before MiB"], rows)
+        yield {"dataset": graph, "subjects": measured, "given": given}
 
 
-@app.command("scale")
-def scale(
-    nodes: Annotated[
-        list[int] | None, typer.Argument(min=1000, help="Sizes (default: 100000 1000000 10000000).")
-    ] = None,
-    rounds: RoundsOption = 5,
-    set_: SetOption = None,
-    results: ResultsOption = None,
-    device: DeviceOption = "auto",
-    threads: ThreadsOption = None,
-    json: JsonOption = False,
-) -> None:
+def scale(arguments: argparse.Namespace, device: torch.device) -> Iterator[Record]:
     """How prepare, step and embed grow with the graph, at one average degree and a fixed pool."""
-    where = _start(None, device, threads)
-    import torch
-    from timing.scale import SIZES, growth_settings, measure_growth
-
-    given = given_settings(set_)
+    given = given_settings(arguments.set)
     record = measure_growth(
-        nodes or SIZES,
+        arguments.nodes or SCALES,
         growth_settings(given),
-        where,
+        device,
         threads=torch.get_num_threads(),
-        rounds=rounds,
-        progress=lambda size: _say(f"{size:,} nodes"),
+        rounds=arguments.rounds,
+        progress=lambda size: _show(f"{size:,} nodes"),
     )
-    _finished(record, given, where, results, "scale.jsonl")
-    if json:
-        print_json(record)
-        return
-    phases = ("prepare", "start", "step", "embed")
-    rows: list[list[Any]] = [
-        [
-            f"{one['num_nodes']:,}",
-            *[one["seconds"][phase] for phase in phases],
-            one["random_row_seconds"] * 1e9,
-            one["peak_mib"],
-        ]
-        for one in record["sizes"]
-    ]
-    ratio = record["growth"]
-    growth = [ratio.get(name) for name in (*phases, "random_row")]
-    rows.append([f"x {ratio['nodes_and_edges']:.4g}", *growth, None])
-    print_table("seconds", ["nodes", *phases, "random row ns", "peak MiB"], rows)
+    yield {**record, "given": given}
 
 
-def _start(graphs: list[str] | None, device: str, threads: int | None) -> "torch.device":
-    """Refuse unknown graphs, set the threads and choose the device, before anything is measured."""
-    import torch
-    from timing.graphs import require_known
-
-    from spgcl.engine.device import choose_device
-
-    for graph in graphs or ():
+def _plans(arguments: argparse.Namespace, given: Record) -> dict[str, list[Subject]]:
+    for graph in arguments.graphs:
         require_known(graph)
-    if threads:
-        torch.set_num_threads(threads)
-    return choose_device(device)
-
-
-def _plans(
-    graphs: list[str] | None, methods: str, given: Mapping[str, Any], with_reference: bool
-) -> "dict[str, list[Subject]]":
-    from timing.speed import plan_subjects
-
-    names = [name.strip() for name in methods.split(",")]
+    methods = [name.strip() for name in arguments.methods.split(",")]
     return {
-        graph: plan_subjects(graph, names, given, with_reference=with_reference)
-        for graph in graphs or DEFAULT_GRAPHS
+        graph: plan_subjects(graph, methods, given, with_reference=arguments.reference)
+        for graph in arguments.graphs
     }
 
 
-def _require_whole_runs(plans: "dict[str, list[Subject]]") -> None:
-    """End to end, `spgcl fit` loads the graph itself, and it is SP-GCL that is run."""
-    from timing.graphs import SIZES
-    from timing.speed import OURS
-
+def _require_whole_runs(plans: dict[str, list[Subject]]) -> None:
+    """End to end, `spgcl fit` loads the graph itself, and runs SP-GCL."""
     for graph, subjects in plans.items():
         if graph in SIZES:
-            raise InputError(f"{graph} is no data set that fit knows; leave it or --end-to-end out")
+            raise InputError(f"{graph} is not a data set that fit knows; leave it or --end-to-end out")
         if OURS not in {subject.name for subject in subjects}:
             raise InputError(f"--end-to-end runs {OURS}, which --methods leaves out; add it")
 
 
-def _finished(
-    record: dict[str, Any], given: Mapping[str, Any], device: "torch.device", results: Path | None, file: str
-) -> dict[str, Any]:
-    """The record with machine and command, appended to the results file where there is one."""
-    from timing.record import append, machine
-
-    words = [word for word in sys.argv[1:] if word not in ("--results", str(results))]
-    record |= {
-        "given": dict(given),
-        "command": " ".join(["python", "benchmarks/bench.py", *words]),
-        **machine(device),
-    }
-    checkout = Path("results").is_dir() and Path("src/spgcl").is_dir()
-    path = results or (Path("results") / file if checkout else None)
-    _say("")
-    if path is None:
-        note("nothing is recorded, as this is no checkout of the project; --results FILE appends to a file")
-    else:
-        append(path, record)
-    return record
-
-
-def _sayer(graph: str, rounds: int) -> Callable[[int, str], None]:
-    return lambda number, name: _say(f"{graph}: round {number + 1} of {rounds}, {name}")
-
-
-def _say(text: str) -> None:
-    """One line that the next one is written over, on a terminal only."""
+def _show(text: str) -> None:
+    """A line that the next one overwrites, on a terminal only."""
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
-def _show_speed(record: dict[str, Any]) -> None:
-    from timing.phases import PHASES
+def _at_least(least: int) -> Callable[[str], int]:
+    def number(word: str) -> int:
+        if int(word) < least:
+            raise argparse.ArgumentTypeError(f"{word} is below {least}")
+        return int(word)
 
-    def row(name: str, values: Mapping[str, float], step: float) -> list[Any]:
-        scale = {"step": step}
-        shown = [values[phase] * scale.get(phase, 1) if phase in values else None for phase in PHASES]
-        return [name, *shown]
+    return number
 
-    rows = [row(name, part["seconds"], 1000) for name, part in record["subjects"].items()]
-    if "ratios" in record:
-        rows.append(row("reference / spgcl", record["ratios"], 1))
-    columns = ["", *["step ms" if phase == "step" else f"{phase} s" for phase in PHASES]]
-    print_table(f"{record['dataset']}, medians of {record['rounds']}", columns, rows)
-    if record.get("floor"):
-        floor = record["floor"]
-        for name, seconds in floor["seconds"].items():
-            times = f"spgcl takes {floor['ratios'][name]:.3g} times that"
-            print(f"floor of a step ({name} products): {1000 * seconds:.4g} ms; {times}")
-    if "end_to_end" in record:
-        seconds = record["end_to_end"]["seconds"]
-        print(f"fit {seconds['fit']:.2f} s, eval {seconds['eval']:.2f} s, peak {seconds['peak_mib']:.0f} MiB")
+
+def parser() -> argparse.ArgumentParser:
+    """The options of the three commands, the shared ones declared once."""
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--set", action="append", metavar="NAME=VALUE", help="a hyper-parameter")
+    common.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda", "mps"])
+    common.add_argument("--threads", type=_at_least(1), help="CPU threads (default: all)")
+    common.add_argument("--results", type=Path, help="file to append to (default: in results/)")
+    common.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    graphs = argparse.ArgumentParser(add_help=False)
+    graphs.add_argument("graphs", nargs="*", default=["csbm-heterophilic"], help=f"or {', '.join(SIZES)}")
+    graphs.add_argument("--methods", default="spgcl", metavar="A,B,C")
+    graphs.add_argument("--reference", action=argparse.BooleanOptionalAction, default=True)
+    rounds = argparse.ArgumentParser(add_help=False)
+    rounds.add_argument("--rounds", type=_at_least(1), default=5, help="rounds to take medians over")
+
+    description = argparse.RawDescriptionHelpFormatter
+    main = argparse.ArgumentParser(prog="bench.py", description=__doc__, formatter_class=description)
+    commands = main.add_subparsers(required=True)
+    timed = commands.add_parser("speed", parents=[graphs, rounds, common], description=speed.__doc__)
+    timed.set_defaults(measure=speed, methods="spgcl,bgrl,grace")
+    timed.add_argument("--end-to-end", action="store_true", help="also run fit and eval in a new process")
+    timed.add_argument("--precision", default="float32", choices=["float32", "tf32"], help="on CUDA")
+    peak = commands.add_parser("memory", parents=[graphs, common], description=memory.__doc__)
+    peak.set_defaults(measure=memory)
+    peak.add_argument("--steps", type=_at_least(1), help="steps to train (default: 20)")
+    growth = commands.add_parser("scale", parents=[rounds, common], description=scale.__doc__)
+    growth.set_defaults(measure=scale)
+    growth.add_argument("nodes", nargs="*", type=_at_least(1000), help=f"sizes (default: {SCALES})")
+    return main
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run a command; what a user can fix is one line on stderr and exit code 2."""
+    arguments = parser().parse_args(words)
+    name = arguments.measure.__name__
+    path = arguments.results or RESULTS / f"{name}.jsonl"
+    records = []
+    try:
+        device = start_on(arguments.device, arguments.threads)
+        for record in arguments.measure(arguments, device):
+            record |= {"command": command_line("bench.py", path), **machine(device)}
+            append(path, record)
+            records.append(record)
+            _show("")
+            if not arguments.json:
+                # The tables of docs/speed.md.
+                print(SECTIONS[name]([record]), flush=True)
+    except (InputError, OSError) as error:
+        print(f"bench.py: {error}", file=sys.stderr)
+        return 2
+    if arguments.json:
+        print_json(records)
+    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(run(sys.argv[1:], app, "bench.py"))
+    sys.exit(main())

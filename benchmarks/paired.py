@@ -1,32 +1,28 @@
 """Fast against plain training under the same seeds, one line per training, appended to results/paired.jsonl.
 
 `plain` runs every step with plain operations in float32; `fast` replays a captured CUDA graph in TF32, as
-`spgcl fit` does on CUDA; `pool` also takes the statistics of batch norm from the pool's rows. What is in the
-results file is not trained again.
+`spgcl fit` does on CUDA; `pool` also takes the statistics of batch norm from the pool's rows. Trainings in
+the results file are not repeated.
 
     python benchmarks/paired.py --seeds 10 cora pubmed chameleon amazon-photo
 """
 
 import argparse
-import sys
-import time
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from record import RESULTS, append, machine, read_lines
+
 import spgcl
 from spgcl.engine.device import choose_device
 from spgcl.engine.kernels import step as kernels
 from spgcl.evaluation import probe
 from spgcl.methods import resolved_settings
+from spgcl.training.fitting import fit
 
-sys.path.insert(0, str(Path(__file__).parent))
-from fitted import begun, finished
-from record import append, machine, read_lines
-
-RESULTS = Path(__file__).parents[1] / "results" / "paired.jsonl"
 VARIANTS = ("plain", "fast", "pool")
 with_kernels = kernels.available
 
@@ -36,20 +32,23 @@ def score(name: str, variant: str, seed: int, device_name: str) -> dict[str, Any
     device = choose_device(device_name)
     dataset = spgcl.load(name)
     given = {"batch_norm_rows": "pool"} if variant == "pool" else {}
-    settings = resolved_settings("spgcl", "published", name, given)
     # Without kernels a method takes the plain path.
     kernels.available = (lambda: False) if variant == "plain" else with_kernels
-    method, prepared = begun(dataset, "spgcl", settings, seed, device)
-    started = time.perf_counter()
-    embeddings = finished(method, prepared, seed, "float32" if variant == "plain" else "auto")
-    seconds = time.perf_counter() - started
-    scores = probe(embeddings, dataset.labels, dataset.splits, metric=dataset.metric, device=str(device))
+    fitted = fit(
+        "spgcl",
+        dataset.graph,
+        settings=resolved_settings("spgcl", "published", name, given),
+        seed=seed,
+        device=device,
+        precision="float32" if variant == "plain" else "auto",
+    )
+    task = (fitted.embed(), dataset.labels, dataset.splits)
     return {
         "dataset": name,
         "variant": variant,
         "seed": seed,
-        "test": round(scores.mean, 3),
-        "seconds": round(seconds, 3),
+        "test": round(probe(*task, metric=dataset.metric, device=str(device)).mean, 3),
+        "seconds": round(fitted.seconds["train"], 3),
         **machine(device),
     }
 
@@ -62,7 +61,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--results", type=Path, default=RESULTS / "paired.jsonl")
     arguments = parser.parse_args()
     lines = read_lines(arguments.results)
     known = {(line["dataset"], line["variant"], line["seed"]) for line in lines}

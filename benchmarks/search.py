@@ -2,20 +2,18 @@
 
 Every method gets the same budget on every graph: the published setting and draws from its space (spaces.py)
 are trained once, then the best few with more seeds; the best mean validation score under the paper's probe
-(of the model's own predictions, where the method is supervised) wins. Where the first setting is a published
-one, `--round defaults` lets the defaults compete as well. Test scores are neither written nor read. Trials in
-the results file are not trained again, nor are the published setting and the defaults where
-results/scores.jsonl has them: their validation scores are copied from there. On CUDA several workers share
-the device far better with NVIDIA's multi-process service (`nvidia-cuda-mps-control -d`).
+(of the model's own predictions, for a supervised method) wins. If the first setting is a published one,
+`--trials 50` adds the defaults. Test scores are neither written nor read. Trials in the results file are not
+trained again, nor are the published setting and the defaults if results/scores.jsonl has them: their
+validation scores are copied from there. On CUDA several workers share the device far better with NVIDIA's
+multi-process service (`nvidia-cuda-mps-control -d`).
 
     python benchmarks/search.py --workers 12 cora citeseer
     python benchmarks/search.py --workers 12 --method grace --method gca cora citeseer
     python benchmarks/search.py --workers 12 grace:cora gca:citeseer
-    python benchmarks/search.py --round defaults grace:cora
+    python benchmarks/search.py --trials 50 grace:cora
 """
 
-import argparse
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,96 +24,76 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from record import RESULTS, append, machine, read_lines
+from spaces import DEFAULTS, MORE_SEEDS, SPACES, TRIALS, finalists, own_preset, settings_of
+from trainings import argument_parser, asked_pairs, embeddings_of, scored, validation_of
 
 import spgcl
 from spgcl.engine.device import choose_device
-from spgcl.evaluation import probe, score_predictions
-from spgcl.methods import find, resolved_settings
+from spgcl.evaluation import probe
+from spgcl.methods import resolved_settings
 
-sys.path.insert(0, str(Path(__file__).parent))
-from fitted import embeddings_of
-from pairs import PAIRS_HELP, asked_pairs
-from record import append, machine, read_lines
-from spaces import DEFAULTS, ROUNDS, SPACES, Round, own_preset, settings_of
-
-RESULTS = Path(__file__).parents[1] / "results" / "search.jsonl"
-SCORED = RESULTS.with_name("scores.jsonl")
 Trial = tuple[str, str, int]
 Job = tuple[Trial, int]
 Scores = dict[Trial, dict[int, float]]
-# Several workers may share a device: a training that ran out of memory is tried again.
+# Workers share a device: a training that ran out of memory is repeated.
 ATTEMPTS = 3
+load = cache(spgcl.load)
 
 
-@cache
-def dataset_of(name: str) -> spgcl.Dataset:
-    return spgcl.load(name)
-
-
-def validate(method_name: str, name: str, trial: int, seed: int, settings: dict[str, Any]) -> dict[str, Any]:
+def validate(method: str, name: str, trial: int, seed: int, settings: dict[str, Any]) -> dict[str, Any]:
     """Train once and return the mean validation score over the splits, with all settings, drawn or not."""
     device = choose_device("auto")
-    dataset = dataset_of(name)
+    dataset = load(name)
     record = {
         "dataset": name,
-        "method": method_name,
+        "method": method,
         "trial": trial,
         "seed": seed,
-        "settings": resolved_settings(method_name, None, name, settings),
+        "settings": resolved_settings(method, None, name, settings),
     }
     try:
-        embeddings = embeddings_of(dataset, method_name, settings, seed, device)
-        task = (embeddings, dataset.labels, dataset.splits)
-        if find(method_name).supervised:
-            scores = score_predictions(*task, metric=dataset.metric)
-        else:
-            scores = probe(*task, metric=dataset.metric, device=str(device))
-        score = sum(split.validation for split in scores.splits) / len(scores.splits)
+        embeddings = embeddings_of(dataset, method, settings, seed, device)
+        (scores,) = scored(embeddings, dataset, method, (probe,), device)
     except ValueError as error:
+        # What `fit` makes an error of its own is for `run` to repeat.
+        if isinstance(error.__context__, torch.OutOfMemoryError):
+            raise error.__context__ from None
         return {**record, "validation": None, "error": str(error)}
     finally:
         if device.type == "cuda":
             torch.cuda.empty_cache()
-    return {**record, "validation": round(score, 3), **machine(device)}
+    return {**record, "validation": validation_of(scores), **machine(device)}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("datasets", nargs="+", metavar="GRAPH", help=PAIRS_HELP)
+    parser = argument_parser(__doc__)
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--method", action="append", choices=list(SPACES), help="repeat for several")
-    parser.add_argument("--round", default="draws", choices=list(ROUNDS))
-    parser.add_argument("--trials", type=int, nargs="+", help="only these of the round")
+    parser.add_argument("--trials", type=int, nargs="+", help="only these")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no training after this")
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--results", type=Path, default=RESULTS / "search.jsonl")
     arguments = parser.parse_args()
-    pairs = asked_pairs(arguments.datasets, arguments.method or ["spgcl"])
+    pairs = asked_pairs(arguments.datasets, arguments.method)
     if unknown := {method for method, _ in pairs} - SPACES.keys():
         parser.error(f"no space for {', '.join(sorted(unknown))}; there is one for {', '.join(SPACES)}")
-    chosen = ROUNDS[arguments.round]
-    round_trials = range(chosen.first, chosen.first + chosen.trials)
-    if outside := set(arguments.trials or ()) - set(round_trials):
-        parser.error(f"the round {arguments.round} has no trial {', '.join(map(str, sorted(outside)))}")
+    trials = arguments.trials or range(TRIALS)
+    if outside := set(trials) - {*range(TRIALS), DEFAULTS}:
+        parser.error(
+            f"no trial {', '.join(map(str, sorted(outside)))}; there are 0 to {TRIALS - 1}, {DEFAULTS}"
+        )
     scores: Scores = defaultdict(dict)
     for record in read_lines(arguments.results):
         keep(scores, record)
-    trials = arguments.trials or round_trials
     groups = [[(method, name, trial) for trial in trials] for method, name in pairs]
-    for record in scored_before(read_lines(SCORED), {trial for group in groups for trial in group}, scores):
+    asked = {trial for group in groups for trial in group}
+    for record in scored_before(read_lines(RESULTS / "scores.jsonl"), asked, scores):
         append(arguments.results, record)
         keep(scores, record)
-    run(groups, chosen, scores, arguments.workers, arguments.results, arguments.seconds)
+    run(groups, scores, arguments.workers, arguments.results, arguments.seconds)
 
 
 def run(
-    groups: Sequence[Sequence[Trial]],
-    chosen: Round,
-    scores: Scores,
-    workers: int,
-    results: Path,
-    seconds: float,
+    groups: Sequence[Sequence[Trial]], scores: Scores, workers: int, results: Path, seconds: float
 ) -> None:
     """Train what is missing, group by group, and write each score as it comes."""
     last = time.monotonic() + seconds
@@ -124,7 +102,7 @@ def run(
 
     def begin() -> None:
         taken = set(running.values())
-        for trial, seed in missing(groups, chosen, scores):
+        for trial, seed in missing(groups, scores):
             if len(running) == workers or time.monotonic() > last:
                 return
             if (trial, seed) not in taken:
@@ -151,16 +129,15 @@ def run(
 def scored_before(
     records: Iterable[dict[str, Any]], asked: set[Trial], scores: Scores
 ) -> Iterator[dict[str, Any]]:
-    """Lines for published settings and defaults that were trained to be scored already."""
-    for scored in records:
-        method, name, seed = scored["method"], scored["dataset"], scored["seed"]
+    """Lines for published settings and defaults that already have a score."""
+    for line in records:
+        method, name, seed = line["method"], line["dataset"], line["seed"]
         for number, preset in ((0, own_preset(method, name)), (DEFAULTS, None)):
             trial = (method, name, number)
-            other = scored["preset"] != preset or scored["given"]
+            other = line["preset"] != preset or line["given"]
             if other or trial not in asked or seed in scores[trial]:
                 continue
-            paper, *_ = scored["scores"].values()
-            taken_with = {key: scored[key] for key in ("device", "processor", "threads", "versions", "date")}
+            paper, *_ = line["scores"].values()
             yield {
                 "dataset": name,
                 "method": method,
@@ -168,25 +145,25 @@ def scored_before(
                 "seed": seed,
                 "settings": settings_of(*trial),
                 "validation": paper["validation"],
-                "copied": SCORED.name,
-                **taken_with,
+                "copied": "scores.jsonl",
+                **{key: line[key] for key in ("device", "processor", "threads", "versions", "date")},
             }
 
 
-def missing(groups: Sequence[Sequence[Trial]], chosen: Round, scores: Scores) -> Iterator[Job]:
+def missing(groups: Sequence[Sequence[Trial]], scores: Scores) -> Iterator[Job]:
     """What is not trained yet: the first seed of every trial and, once a group has that, its finalists'."""
     for group in groups:
         firsts = [(trial, 0) for trial in group if 0 not in scores[trial]]
         yield from firsts
         if not firsts:
-            for trial in chosen.best({trial: scores[trial][0] for trial in group}):
-                for seed in range(1, chosen.more_seeds + 1):
+            for trial in finalists({trial: scores[trial][0] for trial in group}):
+                for seed in range(1, MORE_SEEDS + 1):
                     if seed not in scores[trial]:
                         yield trial, seed
 
 
 def keep(scores: Scores, record: dict[str, Any]) -> None:
-    """Note a score; a setting that failed counts as nothing."""
+    """Note a score; a setting that failed counts as 0."""
     trial = (record["method"], record["dataset"], record["trial"])
     scores[trial][record["seed"]] = record["validation"] or 0.0
 

@@ -1,41 +1,26 @@
-"""The parts of docs/results.md about the search: its spaces, its budget, its results."""
+"""The search behind the preset `validated`: its winners, its budget, its tables."""
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from statistics import fmean
 from typing import Any
 
 import spaces
+from markdown import NO_RESULTS, table
 
 from spgcl.datasets.entries import entries
 from spgcl.methods import METHODS, resolved_settings
 
 Record = dict[str, Any]
-Table = Callable[..., str]
 
-# A setting competes once it was trained with so many seeds.
-LEAST_SEEDS = 1 + spaces.ROUNDS["draws"].more_seeds
 PRESETS_HEAD = """\
 # Chosen on validation scores only, per graph: the winners of benchmarks/search.py, whose trials and scores
 # are in results/search.jsonl. Only what differs from the defaults is listed.
 # Written by benchmarks/tables.py."""
-# Where a trial's settings come from, by the first trial of a round. Only draws and defaults can be searched
-# again; the settings of the others are in results/search.jsonl.
-KINDS = {
-    0: "drawn",
-    spaces.DEFAULTS: "defaults",
-    60: "other number of steps",
-    100: "candidate",
-    200: "one trial changed",
-    300: "two settings changed",
-    400: "four settings changed",
-    500: "other encoder",
-    600: "large pool, six settings changed",
-}
-# Candidates for SP-GCL's defaults, the first of which the others are compared with; then trials beyond the
-# budget that every method has.
+# The first candidate for SP-GCL's defaults, which the others are compared with, and the first trial beyond
+# the budget that every method has; results/README.md lists all.
 FIRST_CANDIDATE, FIRST_FURTHER = 100, 200
 
 
@@ -54,20 +39,20 @@ def validations(records: Iterable[Record], method: str = "spgcl") -> dict[str, d
 def winner(trials: dict[int, list[float]]) -> int | None:
     """The trial with the best mean among the finalists; None while a draw or a seed of a finalist is missing.
 
-    Finalists of the draws are those with the best first score, and no others, whatever else was trained.
-    Those of further rounds are all that were trained with every seed.
+    Finalists of the draws are those with the best first score, whatever else was trained. Those of further
+    trials are all that were trained with every seed.
     """
-    draws = spaces.ROUNDS["draws"]
-    drawn = sorted(trial for trial in trials if trial < draws.trials)
-    finalists = draws.best({trial: trials[trial][0] for trial in drawn})
-    if len(drawn) < draws.trials or any(len(trials[trial]) < LEAST_SEEDS for trial in finalists):
+    seeds = 1 + spaces.MORE_SEEDS
+    drawn = sorted(trial for trial in trials if trial < spaces.TRIALS)
+    finalists = spaces.finalists({trial: trials[trial][0] for trial in drawn})
+    if len(drawn) < spaces.TRIALS or any(len(trials[trial]) < seeds for trial in finalists):
         return None
-    later = (trial for trial in trials if trial >= draws.trials and len(trials[trial]) >= LEAST_SEEDS)
+    later = (trial for trial in trials if trial >= spaces.TRIALS and len(trials[trial]) >= seeds)
     return max([*finalists, *later], key=lambda trial: fmean(trials[trial]))
 
 
 def best_draw(records: Iterable[Record], method: str, name: str) -> int | None:
-    """The winner among the settings that every method has as many of."""
+    """The winner among as many settings as every method has."""
     trials = validations(records, method).get(name, {})
     return winner({trial: scores for trial, scores in trials.items() if trial < FIRST_CANDIDATE})
 
@@ -97,29 +82,19 @@ def plainly_named(scores: Iterable[Record], records: Sequence[Record]) -> list[R
     return named
 
 
-COLUMNS = ["graph", "best setting", "published, validation", "best, validation", "settings", "trainings"]
-
-
-def found_table(records: Sequence[Record], table: Table, nothing: str, method: str = "spgcl") -> str:
-    """What the search found for a method, by graph: published and best validation score, trainings."""
-    rows = _found_rows(records, method)
-    return table(COLUMNS, rows, text_columns=2) if rows else nothing
-
-
-def baseline_table(records: Sequence[Record], table: Table, nothing: str) -> str:
-    """The same for all methods but SP-GCL."""
-    searched = dict.fromkeys(record["method"] for record in records if record["method"] != "spgcl")
-    rows = [[method, *row] for method in sorted(searched) for row in _found_rows(records, method)]
-    return table(["method", *COLUMNS], rows, text_columns=3) if rows else nothing
-
-
-def _found_rows(records: Sequence[Record], method: str) -> list[list[str]]:
-    """A row for every graph whose search is done."""
+def found_table(records: Sequence[Record], methods: Iterable[str] = ("spgcl",)) -> str:
+    """What the search found, by method and graph: published and best validation score, trainings."""
     rows = []
-    for name, (trials, best) in _decided(records, method).items():
-        cells = ["-" if trial not in trials else _validation(trials[trial]) for trial in (0, best)]
-        rows.append([name, _kind(best), *cells, str(len(trials)), str(sum(map(len, trials.values())))])
-    return rows
+    for method in methods:
+        for name, (trials, best) in _decided(records, method).items():
+            scores = [
+                f"{fmean(trials[trial]):.2f} ({len(trials[trial])})" if trial in trials else "-"
+                for trial in (0, best)
+            ]
+            counts = [str(len(trials)), str(sum(map(len, trials.values())))]
+            rows.append([method, name, _kind(best), *scores, *counts])
+    columns = ["method", "graph", "best setting", "published", "best", "settings", "trainings"]
+    return table(columns, rows, text_columns=3) if rows else NO_RESULTS
 
 
 def _decided(records: Sequence[Record], method: str) -> dict[str, tuple[dict[int, list[float]], int]]:
@@ -130,17 +105,16 @@ def _decided(records: Sequence[Record], method: str) -> dict[str, tuple[dict[int
 
 
 def searched_text(records: Sequence[Record], method: str, scores: Sequence[Record]) -> str:
-    """On which of SP-GCL's graphs a method was searched, and where its winner has no test score."""
+    """On which of SP-GCL's graphs a method was searched, and on which its winner has no test score."""
     if method not in spaces.SPACES:
         return ""
     decided = _decided(records, method)
     graphs = list(_decided(records, "spgcl"))
     done = [name for name in graphs if name in decided]
     left = [name for name in graphs if name not in decided]
-    trials = spaces.ROUNDS["draws"].trials
     if not done:
         return "No graph was searched."
-    parts = [f"Searched, {trials} settings per graph: {', '.join(done)}."]
+    parts = [f"Searched, {spaces.TRIALS} settings per graph: {', '.join(done)}."]
     if more := _further(decided):
         parts.append(f"Further trials, changes to the best setting: {_numbers(more)}.")
     if left:
@@ -222,79 +196,44 @@ def presets_text(records: Sequence[Record]) -> str:
 
 def _kind(trial: int) -> str:
     """Where a trial's settings come from."""
-    return KINDS[max(first for first in KINDS if first <= trial)] if trial else "published"
+    if trial < spaces.TRIALS:
+        return "drawn" if trial else "published"
+    if trial == spaces.DEFAULTS:
+        return "defaults"
+    return "candidate" if FIRST_CANDIDATE <= trial < FIRST_FURTHER else "further trial"
 
 
-def _validation(scores: Sequence[float]) -> str:
-    return f"{fmean(scores):.2f} ({len(scores)})"
-
-
-def candidate_table(records: Sequence[Record], table: Table, nothing: str, most: int = 12) -> str:
-    """Settings for any graph that are closest to the best of each graph."""
+def candidate_table(records: Sequence[Record]) -> str:
+    """SP-GCL's settings that were trained on several graphs, by how far they are behind the best of each."""
     found = validations(records)
     best = {name: max(fmean(scores) for scores in trials.values()) for name, trials in found.items()}
     settings = {record["trial"]: record["settings"] for record in records if record["method"] == "spgcl"}
-    defaults = resolved_settings("spgcl", None, "", {})
     first = settings.get(FIRST_CANDIDATE, {})
     rows = []
-    for trial in settings:
-        # The published settings differ between graphs, and later rounds are made for one graph each.
+    for trial, given in settings.items():
+        # The published settings differ between graphs, and further trials are made for one graph each.
         if not 0 < trial < FIRST_FURTHER:
             continue
         behind = {
             name: best[name] - fmean(trials[trial]) for name, trials in found.items() if trial in trials
         }
-        given = settings[trial]
-        changed = ", ".join(
-            f"{name}={value}" for name, value in given.items() if value != first.get(name, value)
-        )
-        chosen = all(defaults[name] == value for name, value in given.items())
         last = max(behind, key=lambda name: behind[name])
-        rows.append((fmean(behind.values()), behind[last], last, len(behind), changed, chosen))
-    # Those on more graphs first: means over different graphs do not compare.
-    rows.sort(key=lambda row: (-row[3], row[0]))
-    shown = [
-        [
-            changed or "(none)",
-            "yes" if chosen else "",
-            f"{mean:.2f}",
-            f"{most_behind:.2f} ({name})",
-            str(graphs),
-        ]
-        for mean, most_behind, name, graphs, changed, chosen in rows[:most]
-    ]
-    columns = ["changes to the first candidate", "defaults", "mean gap", "largest gap", "graphs"]
-    return table(columns, shown, text_columns=2) if shown else nothing
+        changes = [f"{name}={value}" for name, value in given.items() if value != first.get(name, value)]
+        cells = [f"{fmean(behind.values()):.2f}", f"{behind[last]:.2f} ({last})", str(len(behind))]
+        # Those on more graphs first: means over different graphs do not compare.
+        rows.append(((-len(behind), fmean(behind.values())), [", ".join(changes) or "(none)", *cells]))
+    rows.sort()
+    columns = ["changes to the first candidate", "mean gap", "largest gap", "graphs"]
+    return table(columns, [cells for _, cells in rows]) if rows else NO_RESULTS
 
 
-def _with_defaults(records: Sequence[Record]) -> str:
-    """Where the defaults competed with a published setting."""
-    competed = [record for record in records if record["trial"] == spaces.DEFAULTS]
-    if not competed:
-        return ""
-    pairs = sorted({f"{record['method']} on {record['dataset']}" for record in competed})
-    return f"The defaults competed with the published setting for {', '.join(pairs)}. "
-
-
-def space_text(records: Sequence[Record], table: Table) -> str:
-    """The values that the search draws from, its budget, and for whom it was run."""
-    searched = sorted({record["method"] for record in records})
-    draws = spaces.ROUNDS["draws"]
-    more = _further(_decided(records, "spgcl"))
-    further = (
-        f"SP-GCL ({_numbers(more)}) had further trials, changes to its best setting so far. " if more else ""
+def competing_defaults_text(records: Iterable[Record]) -> str:
+    """For which methods and graphs the defaults competed with a published setting."""
+    pairs = sorted(
+        {
+            f"{record['method']} on {record['dataset']}"
+            for record in records
+            if record["trial"] == spaces.DEFAULTS
+        }
     )
-    budget = (
-        f"Every method has the same budget on every graph: {draws.trials} settings (the published one and "
-        f"{draws.trials - 1} draws), of which the best {draws.finalists} are trained with {draws.more_seeds} "
-        f"more seeds. Searched: {', '.join(searched) or 'none'}. {_with_defaults(records)}\n\n"
-        "Some methods got a larger budget on graphs where their test score was below the paper's number; "
-        f"validation scores alone choose between trials. {further}{further_text(records)} The search spaces "
-        "of AFGRL, BGRL, GRACE and GCA were extended after a first search (shorter trainings, wider "
-        "encoders, batch norm), and these methods were searched again; the earlier trials are in "
-        "results/search-earlier.jsonl.\n\n"
-        "The spaces of all methods are in [benchmarks/spaces.py](../benchmarks/spaces.py); the settings of "
-        "every trial are in results/search.jsonl. The space of SP-GCL:"
-    )
-    rows = [[f"`{name}`", ", ".join(map(str, values))] for name, values in spaces.SPGCL.items()]
-    return f"{budget}\n\n{table(['hyper-parameter', 'values'], rows, text_columns=2)}"
+    return f"The defaults competed as well for {', '.join(pairs)}." if pairs else ""

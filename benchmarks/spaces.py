@@ -1,8 +1,7 @@
-"""What benchmarks/search.py draws settings from: one space per method."""
+"""What benchmarks/search.py draws settings from: one space per method, and its budget."""
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from spgcl.methods import resolved_settings
@@ -159,38 +158,22 @@ SPACES: dict[str, Space] = {
     },
 }
 
-# The preset of a score whose setting is the best of as many as every method has, where a method had more.
+# How many settings every method is trained with on every graph, how many of the best are trained again, and
+# with how many more seeds.
+TRIALS, FINALISTS, MORE_SEEDS = 25, 3, 2
+# The defaults are a trial of their own, for graphs whose trial 0 is a published setting.
+DEFAULTS = 50
+# The preset of a score whose setting is the best of these trials, for a method that had more.
 DRAWN = "drawn"
 
 
-@dataclass(frozen=True)
-class Round:
-    """A number of trials for each graph it is run on.
-
-    Attributes:
-        first: Number of its first trial.
-        trials: How many trials there are.
-        finalists: Best ones that are trained with more seeds.
-        more_seeds: How many more.
-    """
-
-    first: int
-    trials: int
-    finalists: int
-    more_seeds: int
-
-    def best(self, first_scores: Mapping[Trial, float]) -> list[Trial]:
-        """The finalists: trials with the best first score."""
-        return sorted(first_scores, key=lambda trial: -first_scores[trial])[: self.finalists]
-
-
-# The defaults are a trial of their own, for graphs whose first trial is a published setting.
-DEFAULTS = 50
-ROUNDS = {"draws": Round(0, 25, 3, 2), "defaults": Round(DEFAULTS, 1, 1, 2)}
+def finalists(first_scores: Mapping[Trial, float]) -> list[Trial]:
+    """The trials with the best first score."""
+    return sorted(first_scores, key=lambda trial: -first_scores[trial])[:FINALISTS]
 
 
 def own_preset(method: str, graph: str) -> str | None:
-    """The published preset where it has the graph, else None: the defaults."""
+    """The published preset if it has the graph, else None: the defaults."""
     return "published" if graph in known_graphs("published", method) else None
 
 

@@ -1,16 +1,16 @@
 """The tables of docs/speed.md, from results/speed.jsonl, memory.jsonl, scale.jsonl and paired.jsonl."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Any
 
+from markdown import NO_RESULTS, table
 from scipy.stats import t as student
 from timing.phases import PHASES
 from timing.speed import OURS
 
 Record = dict[str, Any]
-Table = Callable[..., str]
 
 # Milliseconds per step of the authors' code on one NVIDIA H200. The graphs in AT_LEAST were timed without its
 # sampling, which adds to it.
@@ -38,17 +38,11 @@ PAPER_MEMORY = {
 }
 
 
-def by_machine(
-    records: Iterable[Record], joined: Callable[[Record | None, Record], Record] = lambda _, record: record
-) -> dict[str, list[Record]]:
-    """One record of every graph and setting, by machine; graphs in the paper's order, then others.
-
-    The latest, unless `joined` makes another one of it and what came before.
-    """
+def by_machine(records: Iterable[Record]) -> dict[str, list[Record]]:
+    """The latest record of every graph and setting, by machine; graphs in the paper's order, then others."""
     found: dict[str, dict[tuple[str, str], Record]] = defaultdict(dict)
     for record in records:
-        key, known = (record.get("dataset", ""), given_of(record)), found[machine_of(record)]
-        known[key] = joined(known.get(key), record)
+        found[machine_of(record)][record.get("dataset", ""), given_of(record)] = record
     order = {graph: index for index, graph in enumerate(AUTHORS_STEP)}
 
     def position(key: tuple[str, str]) -> tuple[int, str, str]:
@@ -74,7 +68,7 @@ def given_of(record: Record) -> str:
     return ", ".join([*given, *formats])
 
 
-def speed_summary(records: Sequence[Record], table: Table, nothing: str) -> str:
+def speed_summary(records: Sequence[Record]) -> str:
     """Where the authors' code was timed: steps of theirs and of others, and whole runs of ours."""
     steps, whole_runs = _current(records).get(AUTHORS_PROCESSOR, []), _whole_runs(records)
     whole = {(run["dataset"], given_of(run)): run for run in whole_runs.get(AUTHORS_PROCESSOR, [])}
@@ -90,45 +84,30 @@ def speed_summary(records: Sequence[Record], table: Table, nothing: str) -> str:
         if any(cell != "-" for cell in cells):
             rows.append([graph, _authors(graph), *cells])
     columns = ["authors' code", "GRACE", "BGRL", "SP-GCL", "SP-GCL, pool", "fit and eval, s"]
-    return table(["graph", *columns], rows) if rows else nothing
+    return table(["graph", *columns], rows) if rows else NO_RESULTS
 
 
-def _current(records: Sequence[Record]) -> dict[str, list[Record]]:
-    """What to show of every graph and setting: the latest record, and others' steps from those before it.
-
-    One of more rounds counts before a later one. One with a reference counts whole, before all without: what
-    it says of us is a ratio within one run.
-    """
-    ordered = sorted(records, key=lambda record: ("ratios" in record, record["rounds"]))
-    return by_machine(ordered, _joined)
-
-
-def _joined(before: Record | None, record: Record) -> Record:
-    if before is None:
-        return record
-    if "ratios" in record:
-        fuller = "ratios" in before and len(before["subjects"]) > len(record["subjects"])
-        return before if fuller else record
-    latest = record if OURS in record["subjects"] else before
-    return {**latest, "subjects": {**before["subjects"], **record["subjects"]}}
+def _current(records: Iterable[Record]) -> dict[str, list[Record]]:
+    """The latest records; one that includes the reference counts before all without."""
+    return by_machine(sorted(records, key=lambda record: "ratios" in record))
 
 
 def _whole_runs(records: Iterable[Record]) -> dict[str, list[Record]]:
     return by_machine(record for record in records if "end_to_end" in record)
 
 
-def speed_section(records: Sequence[Record], table: Table, nothing: str) -> str:
+def speed_section(records: Sequence[Record]) -> str:
     """For every machine: phases beside the reference, a step beside its floor, end to end."""
     parts = []
     latest_of, whole_runs = _current(records), _whole_runs(records)
     for machine in dict.fromkeys(map(machine_of, records)):
         latest = latest_of[machine]
-        parts.append(f"### {machine}\n\n{_about(latest)}\n\n{phase_table(latest, table)}")
-        parts.append(f"One step, milliseconds:\n\n{step_table(latest, table)}")
+        parts.append(f"### {machine}\n\n{_about(latest)}\n\n{phase_table(latest)}")
+        parts.append(f"One step, milliseconds:\n\n{step_table(latest)}")
         whole = whole_runs.get(machine)
         if whole:
-            parts.append(f"From end to end, after import:\n\n{end_to_end_table(whole, table)}")
-    return "\n\n".join(parts) or nothing
+            parts.append(f"From end to end, after import:\n\n{end_to_end_table(whole)}")
+    return "\n\n".join(parts) or NO_RESULTS
 
 
 def _about(records: Sequence[Record]) -> str:
@@ -139,7 +118,7 @@ def _about(records: Sequence[Record]) -> str:
     return f"Medians of {' or '.join(map(str, rounds))} rounds; {', '.join(versions)}; {span}."
 
 
-def phase_table(records: Sequence[Record], table: Table) -> str:
+def phase_table(records: Sequence[Record]) -> str:
     """Ours by phase and, in parentheses, how many times longer the reference takes."""
     timed = [record for record in records if OURS in record["subjects"]]
     rows = [
@@ -159,7 +138,7 @@ def _phase(record: Record, phase: str) -> str:
     return shown if ratio is None else f"{shown} ({ratio:.1f}x)"
 
 
-def step_table(records: Sequence[Record], table: Table) -> str:
+def step_table(records: Sequence[Record]) -> str:
     """A step of every subject, the authors' where it was timed on this machine, and the floor."""
     names = list(dict.fromkeys(name for record in records for name in record["subjects"]))
     formats = list(dict.fromkeys(name for record in records for name in _floor(record)))
@@ -196,7 +175,7 @@ def _authors(dataset: str) -> str:
     return f"{'> ' if dataset in AT_LEAST else ''}{AUTHORS_STEP[dataset]:.1f}"
 
 
-def end_to_end_table(records: Sequence[Record], table: Table) -> str:
+def end_to_end_table(records: Sequence[Record]) -> str:
     """Seconds of `spgcl fit` and `spgcl eval`, and peak memory."""
     rows = []
     for record in records:
@@ -207,7 +186,7 @@ def end_to_end_table(records: Sequence[Record], table: Table) -> str:
     return table(["graph", "set", *columns], rows, text_columns=2)
 
 
-def memory_section(records: Sequence[Record], table: Table, nothing: str) -> str:
+def memory_section(records: Sequence[Record]) -> str:
     """Peak memory by machine and graph, beside the paper's."""
     parts = []
     for machine, latest in by_machine(records).items():
@@ -222,7 +201,7 @@ def memory_section(records: Sequence[Record], table: Table, nothing: str) -> str
         columns = ["graph", "set", *[f"{name} MiB" for name in names], "paper GB"]
         kind = "resident" if latest[0]["device"] == "cpu" else "allocated"
         parts.append(f"### {machine}, {kind}\n\n{table(columns, rows, text_columns=2)}")
-    return "\n\n".join(parts) or nothing
+    return "\n\n".join(parts) or NO_RESULTS
 
 
 def _peak(subject: Record | None) -> str:
@@ -231,7 +210,7 @@ def _peak(subject: Record | None) -> str:
     return "out of memory" if subject["peak_mib"] is None else f"{subject['peak_mib']:.0f}"
 
 
-def scale_section(records: Sequence[Record], table: Table, nothing: str) -> str:
+def scale_section(records: Sequence[Record]) -> str:
     """Seconds by number of nodes, and how much more the largest takes."""
     parts = []
     phases = ("prepare", "step", "embed")
@@ -256,7 +235,7 @@ def scale_section(records: Sequence[Record], table: Table, nothing: str) -> str:
             given = f", {given_of(record)}" if record["given"] else ""
             shown = table(["nodes", "edges", *seconds, "peak MiB"], rows)
             parts.append(f"### {machine}{given}\n\n{shown}")
-    return "\n\n".join(parts) or nothing
+    return "\n\n".join(parts) or NO_RESULTS
 
 
 def _reading_seconds(size: Record) -> float:
@@ -265,7 +244,7 @@ def _reading_seconds(size: Record) -> float:
     return entries * float(size["random_row_seconds"])
 
 
-def paired_section(records: Sequence[Record], table: Table, nothing: str) -> str:
+def paired_section(records: Sequence[Record]) -> str:
     """Test scores of fast training less those of plain training under the same seeds, by graph."""
     scores: dict[str, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     for record in records:
@@ -287,7 +266,7 @@ def paired_section(records: Sequence[Record], table: Table, nothing: str) -> str
                 ]
                 rows.append([dataset, variant, str(len(pairs)), *cells])
     columns = ["graph", "variant", "seeds", "plain", "variant's", "difference", "95% interval"]
-    return table(columns, rows, text_columns=2) if rows else nothing
+    return table(columns, rows, text_columns=2) if rows else NO_RESULTS
 
 
 def _interval(differences: Sequence[float]) -> tuple[float, float]:

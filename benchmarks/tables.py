@@ -1,6 +1,7 @@
 """Write the tables of README.md and docs/, and the preset `validated`, from results/.
 
---check writes nothing and exits with 1 if one of them is stale; --full prints every setting that was scored.
+--check writes nothing and exits with 1 if one of them is stale; --full prints every setting that was scored,
+and what the search found for every method.
 
 python benchmarks/tables.py
 python benchmarks/tables.py --check
@@ -14,11 +15,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
 import score_tables
 import search_tables
+import spaces
 import speed_tables
-from markdown import NO_RESULTS, table
+from markdown import table
 from record import read_lines
 
 from spgcl.datasets.entries import entries
@@ -71,7 +72,7 @@ over the retrainings. "paper" is the number in the SP-GCL paper (its tables 1 an
 predictions: one retraining is one model per split, or ten where there is one split.
 
 The tables show the best setting of each method. `python benchmarks/tables.py --full` prints every setting
-that was scored, with training time and memory, from `results/scores.jsonl`.
+that was scored, with training time and memory, and what the search found for the baselines.
 
 Command: `python benchmarks/scores.py [--method NAME] [--preset NAME] GRAPH...`
 
@@ -119,29 +120,24 @@ Command: `python benchmarks/scores.py --tenths --method grace --preset published
 
 ## Search for the preset `validated`
 
-Validation scores under the paper's probe: the mean over seeds, with the number of seeds in parentheses.
-The best setting has the highest mean among those trained with all seeds; it becomes the preset
-`validated`. Where a graph has no published setting, "published" is the defaults. The search neither
-writes nor reads test scores.
+Every method has the same budget on every graph: {spaces.TRIALS} settings, namely the published one (or the
+defaults) and {spaces.TRIALS - 1} random draws from its space in
+[benchmarks/spaces.py](../benchmarks/spaces.py). The best {spaces.FINALISTS} are trained with
+{spaces.MORE_SEEDS} more seeds. The setting with the highest mean validation score under the paper's probe
+becomes the preset `validated`. The search neither writes nor reads test scores; the settings and scores of
+every trial are in `results/search.jsonl`.
+{search_tables.competing_defaults_text(searched)}
+
+Where a test score was below the paper's number, some methods had further trials, which change the best
+setting so far; validation scores alone choose between trials. The spaces of AFGRL, BGRL, GRACE and GCA were
+extended after a first search, and these methods were searched again; `results/search-earlier.jsonl` has the
+earlier trials.
 
 Command: `python benchmarks/search.py [--method NAME] GRAPH...`
 
-{search_tables.found_table(searched, table, NO_RESULTS)}
+Mean validation scores of SP-GCL, with the number of seeds in parentheses:
 
-### The same for the baselines
-
-{search_tables.baseline_table(searched, table, NO_RESULTS)}
-
-### Search space
-
-{search_tables.space_text(searched, table)}
-
-### Candidates for the defaults
-
-Settings that were trained on several graphs, once per graph: how far each is behind the best setting of a
-graph, in points of validation score.
-
-{search_tables.candidate_table(searched, table, NO_RESULTS)}
+{search_tables.found_table(searched)}
 """
 
 
@@ -171,12 +167,9 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
     blocks = {
         "README.md": {
             "results": score_tables.summary_table(scores, "spgcl"),
-            "speed": speed_tables.speed_summary(measured["speed"], table, NO_RESULTS),
+            "speed": speed_tables.speed_summary(measured["speed"]),
         },
-        "docs/methods/spgcl.md": {
-            "results": score_tables.summary_table(scores, "spgcl"),
-            "search": search_tables.found_table(searched, table, NO_RESULTS),
-        },
+        "docs/methods/spgcl.md": {"results": score_tables.summary_table(scores, "spgcl")},
         **{
             f"docs/methods/{name}.md": {"scores": method_section(name, best, searched, scores)}
             for name in METHODS
@@ -187,10 +180,7 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
             "walks": score_tables.walks_table(read_lines(results / "walks.jsonl")),
         },
         "docs/data.md": {"datasets": dataset_table(), "differences": difference_table()},
-        "docs/speed.md": {
-            name: section(measured[name], table, NO_RESULTS)
-            for name, section in speed_tables.SECTIONS.items()
-        },
+        "docs/speed.md": {name: section(measured[name]) for name, section in speed_tables.SECTIONS.items()},
     }
     made = {
         root / "docs" / "results.md": results_page(named, searched, read_lines(results / "tenths.jsonl")),
@@ -209,12 +199,16 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a document is stale")
-    parser.add_argument("--full", action="store_true", help="print every setting that was scored")
+    parser.add_argument("--full", action="store_true", help="print every setting and what the search found")
     parser.add_argument("--results", type=Path, default=ROOT / "results")
     parser.add_argument("--root", type=Path, default=ROOT, help="folder of the documents")
     arguments = parser.parse_args()
     if arguments.full:
+        searched = read_lines(arguments.results / "search.jsonl")
         print(score_tables.full_table(read_lines(arguments.results / "scores.jsonl")))
+        print(
+            f"\n{search_tables.found_table(searched, METHODS)}\n\n{search_tables.candidate_table(searched)}"
+        )
         return
     stale = [
         (path, text)

@@ -4,30 +4,26 @@ python benchmarks/walks.py amazon-computers
 """
 
 import argparse
-import sys
 import time
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import torch
+from record import RESULTS, append, machine
 
 import spgcl
 from spgcl.engine.device import choose_device
 from spgcl.methods.parts.walks import WalkGraph, random_walks
 
-sys.path.insert(0, str(Path(__file__).parent))
-from record import append, machine
-
-RESULTS = Path(__file__).parents[1] / "results" / "walks.jsonl"
-# p and q: without bias, then towards what is near and what is far.
+# p and q: without bias, then towards near nodes, then towards far ones.
 BIASES = ((1.0, 1.0), (0.25, 4.0), (4.0, 0.25))
 
 
 def timed(
     name: str, bias: tuple[float, float], *, walks: int, length: int, rounds: int, device_name: str
 ) -> dict[str, Any]:
-    """Seconds to walk `walks` times from every node, the graph being laid out before."""
+    """Seconds for `walks` walks from every node, without the time to prepare the graph."""
     device = choose_device(device_name)
     graph = WalkGraph.of(spgcl.load(name).graph, device)
     starts = torch.arange(graph.num_nodes, device=device).repeat(walks)
@@ -38,7 +34,7 @@ def timed(
         walked = random_walks(
             graph, starts, length, generator, return_parameter=bias[0], in_out_parameter=bias[1]
         )
-        # An accelerator is done only when a number of it is here.
+        # Reading a number waits until an accelerator has finished.
         int(walked[-1, -1])
         seconds.append(round(time.perf_counter() - started, 3))
     return {
@@ -62,7 +58,7 @@ def main() -> None:
     parser.add_argument("--length", type=int, default=80, help="nodes of a walk")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--results", type=Path, default=RESULTS / "walks.jsonl")
     arguments = parser.parse_args()
     for name in arguments.datasets:
         for bias in BIASES:
