@@ -1,10 +1,11 @@
-"""Time per phase, peak memory and scaling, next to a frozen reference.
+"""Time per phase, peak memory and scaling, next to a frozen reference, and the time of random walks.
 
-One line per graph is appended to results/speed.jsonl, memory.jsonl or scale.jsonl.
+Each command appends one line per measurement to the results file of its name, such as results/speed.jsonl.
 
 python benchmarks/bench.py speed cora coauthor-physics --end-to-end
 python benchmarks/bench.py memory coauthor-cs genius-size
 python benchmarks/bench.py scale
+python benchmarks/bench.py walks amazon-computers
 """
 
 import argparse
@@ -23,11 +24,11 @@ from timing.phases import Subject
 from timing.scale import SIZES as SCALES
 from timing.scale import growth_settings, measure_growth
 from timing.speed import OURS, measure_speed, plan_subjects
+from timing.walks import measure_walks
 
 from spgcl.cli.options import given_settings, start_on
 from spgcl.cli.output import print_json
 from spgcl.errors import InputError
-
 
 Record = dict[str, Any]
 
@@ -80,6 +81,14 @@ def scale(arguments: argparse.Namespace, device: torch.device) -> Iterator[Recor
     yield {**record, "given": given}
 
 
+def walks(arguments: argparse.Namespace, device: torch.device) -> Iterator[Record]:
+    """Seconds of random walks from every node, without and with a bias."""
+    for graph in arguments.graphs:
+        yield from measure_walks(
+            graph, device, walks=arguments.walks, length=arguments.length, rounds=arguments.rounds
+        )
+
+
 def _plans(arguments: argparse.Namespace, given: Record) -> dict[str, list[Subject]]:
     for graph in arguments.graphs:
         require_known(graph)
@@ -115,33 +124,39 @@ def _at_least(least: int) -> Callable[[str], int]:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options of the three commands, the shared ones declared once."""
-    common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--set", action="append", metavar="NAME=VALUE", help="a hyper-parameter")
+    """The options of the commands, the shared ones declared once."""
+    common, graphs, compared, rounds = (argparse.ArgumentParser(add_help=False) for _ in range(4))
     common.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda", "mps"])
     common.add_argument("--threads", type=_at_least(1), help="CPU threads (default: all)")
     common.add_argument("--results", type=Path, help="file to append to (default: in results/)")
     common.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    graphs = argparse.ArgumentParser(add_help=False)
     graphs.add_argument("graphs", nargs="*", default=["csbm-heterophilic"], help=f"or {', '.join(SIZES)}")
-    graphs.add_argument("--methods", default="spgcl", metavar="A,B,C")
-    graphs.add_argument("--reference", action=argparse.BooleanOptionalAction, default=True)
-    rounds = argparse.ArgumentParser(add_help=False)
+    compared.add_argument("--reference", action=argparse.BooleanOptionalAction, default=True)
     rounds.add_argument("--rounds", type=_at_least(1), default=5, help="rounds to take medians over")
-
-    description = argparse.RawDescriptionHelpFormatter
-    main = argparse.ArgumentParser(prog="bench.py", description=__doc__, formatter_class=description)
+    main = argparse.ArgumentParser(
+        prog="bench.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = main.add_subparsers(required=True)
-    timed = commands.add_parser("speed", parents=[graphs, rounds, common], description=speed.__doc__)
-    timed.set_defaults(measure=speed, methods="spgcl,bgrl,grace")
+
+    def command(measure: Callable[..., Iterator[Record]], *shared: argparse.ArgumentParser) -> Any:
+        made = commands.add_parser(measure.__name__, parents=[*shared, common], description=measure.__doc__)
+        made.set_defaults(measure=measure)
+        return made
+
+    timed = command(speed, graphs, compared, rounds)
+    timed.add_argument("--methods", default="spgcl,bgrl,grace", metavar="A,B,C")
     timed.add_argument("--end-to-end", action="store_true", help="also run fit and eval in a new process")
     timed.add_argument("--precision", default="float32", choices=["float32", "tf32"], help="on CUDA")
-    peak = commands.add_parser("memory", parents=[graphs, common], description=memory.__doc__)
-    peak.set_defaults(measure=memory)
+    peak = command(memory, graphs, compared)
+    peak.add_argument("--methods", default="spgcl", metavar="A,B,C")
     peak.add_argument("--steps", type=_at_least(1), help="steps to train (default: 20)")
-    growth = commands.add_parser("scale", parents=[rounds, common], description=scale.__doc__)
-    growth.set_defaults(measure=scale)
+    growth = command(scale, rounds)
     growth.add_argument("nodes", nargs="*", type=_at_least(1000), help=f"sizes (default: {SCALES})")
+    for made in (timed, peak, growth):
+        made.add_argument("--set", action="append", metavar="NAME=VALUE", help="a hyper-parameter")
+    walked = command(walks, graphs, rounds)
+    walked.add_argument("--walks", type=_at_least(1), default=10, help="from every node")
+    walked.add_argument("--length", type=_at_least(2), default=80, help="nodes of a walk")
     return main
 
 

@@ -132,46 +132,25 @@ def _further(decided: dict[str, tuple[dict[int, list[float]], int]]) -> dict[str
     return {name: number for name, number in numbers.items() if number}
 
 
-def equal_budget_text(records: Sequence[Record]) -> str:
-    """What the row *equal budget* leaves out: further trials, and defaults chosen on these graphs."""
-    text = "The last SP-GCL row (*equal budget*) uses only as many trials as every other method had."
-    if more := _further(_decided(records, "spgcl")):
-        text += (
-            f" The row above it had more: on {', '.join(more)} its preset `validated` comes from further "
-            f"trials ({_numbers(more)})."
-        )
-    own = {record["trial"] for record in records if record["method"] == "spgcl"}
-    if candidates := sum(FIRST_CANDIDATE <= trial < FIRST_FURTHER for trial in own):
-        text += (
-            " SP-GCL's defaults do not count for *equal budget* either: they were chosen on these graphs, "
-            f"with {candidates} settings beyond the search."
-        )
-    return text
-
-
-def further_text(records: Sequence[Record]) -> str:
-    """Which baselines had more settings than the others, and how many."""
-    further = {method: _further(_decided(records, method)) for method in spaces.SPACES if method != "spgcl"}
-    parts = [f"{method} ({_numbers(more)})" for method, more in further.items() if more]
-    return f"Baselines below the paper had further trials: {', '.join(parts)}." if parts else ""
+def budget_text(records: Sequence[Record]) -> str:
+    """Which methods were searched on which graphs, and which had more trials than the others."""
+    decided = {method: _decided(records, method) for method in spaces.SPACES}
+    left = {name: [method for method in decided if name not in decided[method]] for name in decided["spgcl"]}
+    done = [name for name, methods in left.items() if not methods]
+    parts = [f"Every method was searched on {', '.join(done) or 'no graph yet'}."]
+    if ahead := [f"on {name} {', '.join(methods)}" for name, methods in left.items() if methods]:
+        parts.append(f"Unfinished, with fewer settings than SP-GCL: {'; '.join(ahead)}.")
+    further = {method: _further(graphs) for method, graphs in decided.items()}
+    if more := [f"{method} ({_numbers(graphs)})" for method, graphs in further.items() if graphs]:
+        parts.append(f"Further trials were given to {', '.join(more)}.")
+    trials = {record["trial"] for record in records if record["method"] == "spgcl"}
+    if candidates := sum(FIRST_CANDIDATE <= trial < FIRST_FURTHER for trial in trials):
+        parts.append(f"SP-GCL's defaults were chosen on these graphs, from {candidates} more settings.")
+    return " ".join(parts)
 
 
 def _numbers(more: dict[str, int]) -> str:
     return ", ".join(f"{number} on {name}" for name, number in more.items())
-
-
-def budget_text(records: Sequence[Record]) -> str:
-    """Graphs that every method was searched on, and whose search is unfinished on the others."""
-    left: dict[str, list[str]] = {name: [] for name in _decided(records, "spgcl")}
-    for method in spaces.SPACES:
-        decided = _decided(records, method)
-        for name in left:
-            if name not in decided:
-                left[name].append(method)
-    done = [name for name, methods in left.items() if not methods]
-    ahead = "; ".join(f"on {name} {', '.join(methods)}" for name, methods in left.items() if methods)
-    text = f"Every method was searched on {', '.join(done) or 'no graph yet'}."
-    return f"{text} Unfinished, with fewer settings than SP-GCL: {ahead}." if ahead else text
 
 
 def presets_text(records: Sequence[Record]) -> str:
@@ -227,13 +206,15 @@ def candidate_table(records: Sequence[Record]) -> str:
     return table(columns, [cells for _, cells in rows]) if rows else NO_RESULTS
 
 
-def competing_defaults_text(records: Iterable[Record]) -> str:
-    """For which methods and graphs the defaults competed with a published setting."""
-    pairs = sorted(
-        {
-            f"{record['method']} on {record['dataset']}"
-            for record in records
-            if record["trial"] == spaces.DEFAULTS
-        }
+def search_text(records: Sequence[Record]) -> str:
+    """The budget of the search, and what it found for SP-GCL."""
+    pairs = {
+        f"{record['method']} on {record['dataset']}"
+        for record in records
+        if record["trial"] == spaces.DEFAULTS
+    }
+    also = f" The defaults competed as well for {', '.join(sorted(pairs))}." if pairs else ""
+    return (
+        f"Every method has {spaces.TRIALS} trials on every graph. The best {spaces.FINALISTS} are trained with "
+        f"{spaces.MORE_SEEDS} more seeds.{also}\n\n{found_table(records)}"
     )
-    return f"The defaults competed as well for {', '.join(pairs)}." if pairs else ""

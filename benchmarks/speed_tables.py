@@ -1,4 +1,4 @@
-"""The tables of docs/speed.md, from results/speed.jsonl, memory.jsonl, scale.jsonl and paired.jsonl."""
+"""Tables of time and memory, from results/speed, memory, scale, paired and walks.jsonl."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -76,9 +76,8 @@ def speed_summary(records: Sequence[Record]) -> str:
     rows = []
     for graph in AUTHORS_STEP:
         every_row, pool = ((graph, given) for given in ("tf32", "batch_norm_rows=pool, tf32"))
-        timed = [subjects.get(every_row, {}).get(name) for name in ("grace", "bgrl", OURS)]
-        timed.append(subjects.get(pool, {}).get(OURS))
-        cells = ["-" if one is None else _milliseconds(one["seconds"]["step"]) for one in timed]
+        cells = [_step(subjects.get(every_row, {}).get(name)) for name in ("grace", "bgrl", OURS)]
+        cells.append(_step(subjects.get(pool, {}).get(OURS)))
         run = whole.get(pool)
         cells.append(f"{run['end_to_end']['seconds']['total']:.1f}" if run else "-")
         if any(cell != "-" for cell in cells):
@@ -141,18 +140,16 @@ def _phase(record: Record, phase: str) -> str:
 def step_table(records: Sequence[Record]) -> str:
     """A step of every subject, the authors' where it was timed on this machine, and the floor."""
     names = list(dict.fromkeys(name for record in records for name in record["subjects"]))
-    formats = list(dict.fromkeys(name for record in records for name in _floor(record)))
+    formats = list(dict.fromkeys(name for record in records for name in _floor(record, "seconds")))
     authors = any(record["processor"] == AUTHORS_PROCESSOR for record in records)
     rows = []
     for record in records:
-        subjects, floors = record["subjects"], _floor(record)
-        cells = [
-            _milliseconds(subjects[name]["seconds"]["step"]) if name in subjects else "-" for name in names
-        ]
+        subjects, floors = record["subjects"], _floor(record, "seconds")
+        cells = [_step(subjects.get(name)) for name in names]
         if authors:
             cells.append(_authors(record["dataset"]))
-        cells += [_milliseconds(floors[name]) if name in floors else "-" for name in formats]
-        ratios = (record.get("floor") or {}).get("ratios", {})
+        cells += [f"{1000 * floors[name]:.2f}" if name in floors else "-" for name in formats]
+        ratios = _floor(record, "ratios")
         cells += [f"{ratios[name]:.1f}" if name in ratios else "-" for name in formats]
         rows.append([record["dataset"], given_of(record) or "-", *cells])
     columns = [*names, *(["authors' code"] if authors else [])]
@@ -160,13 +157,13 @@ def step_table(records: Sequence[Record]) -> str:
     return table(["graph", "set", *columns], rows, text_columns=2)
 
 
-def _floor(record: Record) -> Mapping[str, float]:
-    seconds: Mapping[str, float] = (record.get("floor") or {}).get("seconds", {})
-    return seconds
+def _floor(record: Record, part: str) -> Mapping[str, float]:
+    values: Mapping[str, float] = (record.get("floor") or {}).get(part, {})
+    return values
 
 
-def _milliseconds(seconds: float) -> str:
-    return f"{1000 * seconds:.2f}"
+def _step(subject: Record | None) -> str:
+    return "-" if subject is None else f"{1000 * subject['seconds']['step']:.2f}"
 
 
 def _authors(dataset: str) -> str:
@@ -276,10 +273,23 @@ def _interval(differences: Sequence[float]) -> tuple[float, float]:
     return middle - half, middle + half
 
 
-# By the name of the block in docs/speed.md, which is that of the results file.
+def walks_section(records: Sequence[Record]) -> str:
+    """Seconds of random walks, the latest of every graph, bias and processor."""
+    keys = ("dataset", "processor", "walks", "length", "p", "q")
+    latest = {tuple(record[key] for key in keys): record["seconds"] for record in records}
+    rows = [
+        [name, processor, f"{walks} of {length} nodes", f"{p:g}", f"{q:g}", f"{seconds:.2f}"]
+        for (name, processor, walks, length, p, q), seconds in latest.items()
+    ]
+    columns = ["graph", "processor", "from every node", "p", "q", "seconds"]
+    return table(columns, rows, text_columns=3) if rows else NO_RESULTS
+
+
+# By the name of the results file; the blocks of documents have the same names.
 SECTIONS = {
     "speed": speed_section,
     "memory": memory_section,
     "scale": scale_section,
     "paired": paired_section,
+    "walks": walks_section,
 }

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Iterable, Sequence
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ def scored(
 
 def validation_of(scores: Scores) -> float:
     """Mean validation score over the splits."""
-    return round(sum(split.validation for split in scores.splits) / len(scores.splits), 3)
+    return round(fmean(split.validation for split in scores.splits), 3)
 
 
 def argument_parser(description: str | None) -> argparse.ArgumentParser:

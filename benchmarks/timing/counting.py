@@ -1,8 +1,8 @@
-"""Operations and bytes that one step of SP-GCL cannot do without, counted from its settings and the graph.
+"""Operations and bytes that one step of SP-GCL needs at least, counted from its settings and the graph.
 
 With F features, width d, a pool of P entries over U distinct nodes, S the normalised adjacency, X the
 features, and R2, R1, R0 the rows that the second layer, the first layer and the features are needed for (U,
-their neighbours, and theirs; all nodes where batch norm looks at all), a step forward and backward takes
+their neighbours, and theirs; all nodes if batch norm uses all), a step forward and backward takes
 
     operations  first layer     4 R1 F d, or 4 (|X[R0]| + |S[R1]|) d where features are sparse
                 second layer    4 |S[R2]| d + min(6 R2 d^2, 3 R2 d^2 + 4 d^3 + 6 U d^2)
@@ -10,15 +10,15 @@ their neighbours, and theirs; all nodes where batch norm looks at all), a step f
                 similarities    2 U^2 d + 2 d min(U^2, 2 P (K_pos + K_neg))
     bytes       weights         36 each (read forward, gradient written, seven arrays of AdamW), and
                                 4 more each past the first layer, whose input needs no gradient
-                matrices        twice 4 an entry of dense features, 8 an entry of a sparse matrix
+                matrices        twice 4 per entry of dense features, 8 per entry of a sparse matrix
                 activations     20 d (R1 + 2 R2 + 2 U), and 20 d R0 where features are sparse: written,
                                 read forward and backward, gradient written and read
                 similarities    8 U^2
 
 where |M| is the number of entries and a multiplication with its addition is two operations. The second of the
-two ways for the second layer has batch norm over R2 rows by the covariance of its inputs, half of whose
-entries are computed, and their gradient by one product. Normalisations, activations and dropout are free:
-they can be done while a value is at hand.
+two ways for the second layer computes batch norm over R2 rows from the covariance of its inputs (half of its
+entries), and their gradient by one product. Normalisations, activations and dropout are free: they can be
+done while a value is in a register.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ from scipy import sparse
 from spgcl.graph import Graph
 from timing.reference import RULES
 
-# Below this share of non-zeros a sparse product is less work in practice too.
+# Below this fraction of non-zeros a sparse product is faster in practice too.
 SPARSE_BELOW = 0.1
 
 
@@ -77,7 +77,7 @@ def is_counted(settings: Mapping[str, Any]) -> bool:
 
 
 def measure_extent(graph: Graph, settings: Mapping[str, Any], *, draws: int = 3, seed: int = 0) -> Extent:
-    """Draw pools as a step does and look at what they need."""
+    """Draw pools as a step does and count what they need."""
     looped = (graph.adjacency + sparse.eye_array(graph.num_nodes, dtype=np.float32)).tocsr()
     stored = sparse.csr_array(graph.features)
     generator = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""`spgcl fit` and `spgcl eval` from end to end, after import, in a process of their own."""
+"""`spgcl fit` and `spgcl eval` from end to end, after import, in a new process."""
 
 import importlib
 import tempfile
@@ -14,7 +14,7 @@ from spgcl.errors import InputError
 from timing.isolated import run_isolated
 from timing.memory import peak_mib
 
-# What the two commands import when they are first used; the clock starts after it.
+# What the two commands import on first use; the clock starts after it.
 MODULES = (
     "spgcl.runs.fit",
     "spgcl.evaluation.linear_probe",
@@ -37,14 +37,14 @@ def measure_end_to_end(
 def fit_and_evaluate(
     graph: str, settings: Mapping[str, Any], device: str, threads: int, asked: float
 ) -> dict[str, Any]:
-    """Run both commands once; seconds of importing, of waking the device, and of each command.
+    """Run both commands once; seconds to import, to initialise the device, and of each command.
 
     Args:
         graph: Name of a data set.
         settings: All hyper-parameters of SP-GCL.
         device: Where to compute.
         threads: CPU threads.
-        asked: When the process was asked for, by the system's clock; importing is counted from there.
+        asked: When the process was started, by the system's clock; importing is counted from there.
     """
     from spgcl.cli import run
 
@@ -56,10 +56,10 @@ def fit_and_evaluate(
     options = ["--device", device, "--threads", str(threads)]
     given = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
     with tempfile.TemporaryDirectory() as folder:
-        place = str(Path(folder) / "run")
-        _require_success(run(["fit", graph, "--out", place, *given, *options]), "fit")
+        out = str(Path(folder) / "run")
+        _require_success(run(["fit", graph, "--out", out, *given, *options]), "fit")
         fitted = time.perf_counter()
-        _require_success(run(["eval", place, *options]), "eval")
+        _require_success(run(["eval", out, *options]), "eval")
         evaluated = time.perf_counter()
     return {
         "import": waited,
@@ -72,4 +72,4 @@ def fit_and_evaluate(
 
 def _require_success(code: int, command: str) -> None:
     if code:
-        raise InputError(f"spgcl {command} ended with exit code {code}; run it by itself to see why")
+        raise InputError(f"spgcl {command} ended with exit code {code}; run it alone to see why")

@@ -1,4 +1,4 @@
-"""Which graphs a benchmark runs on, and the settings: those published for a graph, where there are any."""
+"""Which graphs a benchmark runs on, and with which settings."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,8 +9,8 @@ from spgcl.methods import find, resolved_settings
 from spgcl.methods.presets import preset
 from timing.reference import RULES
 
-# As many nodes, edges and features as the two graphs of the paper's memory table that are seldom at hand.
-# Degrees are even here and skewed there, which matters to pools and to no matrix over all nodes.
+# As many nodes, edges and features as the two large graphs of the paper's memory table. Degrees are even here
+# and skewed there, which matters to pools but not to matrices over all nodes.
 SIZES: dict[str, tuple[int, int, int]] = {
     "genius-size": (421_961, 984_979, 12),
     "twitch-gamers-size": (168_114, 6_797_557, 7),
@@ -27,13 +27,13 @@ def load_graph(name: str) -> Dataset:
 
 
 def require_known(name: str) -> None:
-    """Refuse a name that no data set and no size has, before anything is measured."""
+    """Refuse an unknown name before anything is measured."""
     if name not in SIZES and name not in names():
         raise unknown("graph", name, [*names(), *SIZES])
 
 
 def synthetic(num_nodes: int, average_degree: float, num_features: int, name: str) -> Dataset:
-    """A block model of a size; what its classes are does not change what a step costs."""
+    """A block model of a size; its classes do not change the cost of a step."""
     return contextual_block_model(
         num_nodes=num_nodes,
         num_classes=2,
@@ -47,7 +47,7 @@ def synthetic(num_nodes: int, average_degree: float, num_features: int, name: st
 
 
 def settings_of(method: str, graph: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings published for the graph, else the defaults under the published rules, and what is given."""
+    """Settings published for the graph, else the defaults with the published rules; then those given."""
     find(method)
     try:
         preset("published", method, graph)

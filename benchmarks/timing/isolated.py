@@ -1,4 +1,4 @@
-"""Measurements that need a process of their own, as peak memory never falls and imports happen once."""
+"""Measurements that need a new process: peak memory never falls, and imports happen once."""
 
 import contextlib
 import importlib
@@ -11,7 +11,7 @@ from typing import Any
 
 from spgcl.errors import InputError
 
-# Where each task is; only the one that is run gets imported, as its memory is looked at.
+# Module and function of each task; only the one that runs is imported, because its memory is measured.
 TASKS = {
     "end-to-end": ("timing.end_to_end", "fit_and_evaluate"),
     "memory": ("timing.memory", "fit_and_embed"),
@@ -20,11 +20,11 @@ TASKS = {
 
 
 class OutOfMemoryError(Exception):
-    """The process ran out of memory, or the system ended it for that."""
+    """The process ran out of memory, or the system killed it for that."""
 
 
 def run_isolated(task: str, **arguments: Any) -> dict[str, Any]:
-    """Run a task in a fresh interpreter and give back its record.
+    """Run a task in a new interpreter and return its record.
 
     Args:
         task: One of TASKS.
@@ -34,7 +34,7 @@ def run_isolated(task: str, **arguments: Any) -> dict[str, Any]:
     folders = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, folders))}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    # The system's out-of-memory killer leaves no answer but this exit code.
+    # The exit code of a process that the out-of-memory killer ended.
     if done.returncode == -9:
         raise OutOfMemoryError
     try:
@@ -49,7 +49,7 @@ def run_isolated(task: str, **arguments: Any) -> dict[str, Any]:
 
 
 def main(task: str, arguments: str) -> None:
-    """Entry point of the fresh interpreter: stdout holds the record and nothing else."""
+    """Entry point of the new interpreter: only the record goes to stdout."""
     import torch
 
     answer: dict[str, Any]

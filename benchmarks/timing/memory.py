@@ -1,4 +1,4 @@
-"""Peak memory of training and embedding, each in a process of its own."""
+"""Peak memory of training and embedding, in a new process."""
 
 import contextlib
 from collections.abc import Mapping
@@ -9,10 +9,9 @@ import torch
 
 from spgcl.datasets import Dataset
 from spgcl.engine.device import peak_memory_mib
-from spgcl.graph import Graph
-from spgcl.methods import create, find
+from spgcl.methods import find
 from spgcl.methods.memory import explained_memory
-from spgcl.training.loop import train
+from spgcl.training.fitting import fit
 from timing import reference
 from timing.graphs import load_graph
 from timing.isolated import OutOfMemoryError, run_isolated
@@ -37,7 +36,7 @@ def measure_memory(
 def fit_and_embed(
     graph: str, subject: str, settings: Mapping[str, Any], device: str, threads: int
 ) -> dict[str, Any]:
-    """Train and embed; give back the peak since the graph was loaded, and what was taken before.
+    """Train and embed; the peak since the graph was loaded, and what the process held before.
 
     Args:
         graph: Name of a graph.
@@ -49,21 +48,14 @@ def fit_and_embed(
     torch.set_num_threads(threads)
     where = torch.device(device)
     dataset = load_graph(graph)
-    before = forget_peak(where)
-    with explained_memory(find("spgcl" if subject == "reference" else subject), settings):
-        if subject == "reference":
+    before = reset_peak(where)
+    if subject == "reference":
+        with explained_memory(find("spgcl"), settings):
             _fit_and_embed_reference(dataset, settings, where)
-        else:
-            _fit_and_embed(subject, dataset.graph, settings, where)
-    # What was taken before was taken then, too: the system is a little behind with one of its two figures.
+    else:
+        fit(subject, dataset.graph, settings=settings, seed=SEED, device=where, precision="float32").embed()
+    # The system updates one of the two figures a little later than the other.
     return {"peak_mib": max(before, peak_mib(where)), "before_mib": before}
-
-
-def _fit_and_embed(name: str, graph: Graph, settings: Mapping[str, Any], device: torch.device) -> None:
-    method = create(name, graph.num_features, num_nodes=graph.num_nodes, seed=SEED, settings=settings)
-    prepared = method.to(device).prepare(graph, device)
-    train(method, prepared, seed=SEED)
-    method.embed(prepared).cpu()
 
 
 def _fit_and_embed_reference(dataset: Dataset, settings: Mapping[str, Any], device: torch.device) -> None:
@@ -81,15 +73,15 @@ def peak_mib(device: torch.device) -> float:
     return _status_mib("VmHWM")
 
 
-def forget_peak(device: torch.device) -> float:
-    """Start the peak anew, where the system can, and say how much is taken now."""
+def reset_peak(device: torch.device) -> float:
+    """Reset the peak, if the system can, and return what is held now."""
     if device.type == "cuda":
         torch.cuda.init()  # type: ignore[no-untyped-call]
         torch.cuda.reset_peak_memory_stats(device)
         return torch.cuda.memory_allocated(device) / 2**20
     if not _STATUS.exists():
         return peak_memory_mib(device)
-    # Without the right to, the peak is that of loading or of training, whichever is larger.
+    # Without permission, the peak is that of loading or of training, whichever is larger.
     with contextlib.suppress(OSError):
         _CLEAR.write_text("5", encoding="ascii")
     return _status_mib("VmRSS")

@@ -1,4 +1,4 @@
-"""Time by phase of this package, of the reference and of other methods, interleaved in one process."""
+"""Time per phase of this package, of the reference and of other methods, interleaved in one process."""
 
 import gc
 import tempfile
@@ -8,21 +8,24 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from spgcl.datasets import Dataset
+from spgcl.engine.device import arithmetic
 from spgcl.errors import InputError
 from spgcl.evaluation import probe
 from spgcl.io import write_embeddings
 from spgcl.methods import Method, create
 from spgcl.training.loop import train
 from timing import reference
+from timing.floor import precisions
 from timing.graphs import synthetic
-from timing.products import Precision, multiplying, precisions
 from timing.reference_probe import probe as reference_probe
 from timing.stopwatch import StepTimer, Stopwatch
 
-# Other methods are there to show what a step costs.
+# Other methods show what a step costs.
 STEP_PHASES = ("prepare", "start", "step")
 PHASES = ("load", "prepare", "start", "step", "embed", "probe", "write")
 SEED = 0
@@ -35,9 +38,9 @@ class Subject:
     Attributes:
         name: "reference", or the name of a method.
         settings: Its hyper-parameters.
-        phases: Which phases are timed; those after `step` that are not asked for are not run.
+        phases: Which phases are timed; those after `step` that are left out are not run.
         timer: How its steps are timed.
-        rounds: Seconds by phase, one list entry a round.
+        rounds: Seconds by phase, one list entry per round.
     """
 
     name: str
@@ -51,11 +54,26 @@ class Subject:
         # A round must not pay for the garbage of the one before.
         gc.collect()
         watch = Stopwatch(device)
-        measure = _measure_reference if self.name == "reference" else _measure_method
-        with tempfile.TemporaryDirectory() as folder:
-            measure(self, watch, load, probe_epochs, Path(folder))
+        measure = _train_reference if self.name == "reference" else _train_method
+        dataset, trained = measure(self, watch, load)
+        self._measure_results(watch, dataset, trained, probe_epochs)
         for phase in self.phases:
             self.rounds.setdefault(phase, []).append(watch.seconds[phase])
+
+    def _measure_results(
+        self, watch: Stopwatch, dataset: Dataset, trained: "_Trained", probe_epochs: int
+    ) -> None:
+        if "embed" not in self.phases:
+            return
+        with watch.phase("embed"):
+            embeddings = trained.embed()
+        if "probe" not in self.phases:
+            return
+        task = (embeddings, dataset.labels, dataset.splits)
+        with watch.phase("probe"):
+            trained.probe(*task, metric=dataset.metric, epochs=probe_epochs, device=watch.device)
+        with tempfile.TemporaryDirectory() as folder, watch.phase("write"):
+            trained.write(Path(folder), embeddings, dataset.graph.node_ids)
 
     def medians(self) -> dict[str, float]:
         """Median seconds by phase."""
@@ -71,6 +89,15 @@ class Subject:
         }
 
 
+@dataclass(frozen=True)
+class _Trained:
+    """What is timed after training."""
+
+    embed: Callable[[], NDArray[np.float32]]
+    probe: Callable[..., object]
+    write: Callable[[Path, NDArray[np.float32], NDArray[Any]], object]
+
+
 def compare(
     subjects: Sequence[Subject],
     load: Callable[[], Dataset],
@@ -78,10 +105,10 @@ def compare(
     *,
     rounds: int = 5,
     probe_epochs: int = 1000,
-    precision: Precision = "float32",
+    precision: str = "float32",
     progress: Callable[[int, str], None] | None = None,
 ) -> None:
-    """Time all subjects in turn, `rounds` times, so that a machine's moods meet all of them alike.
+    """Time all subjects in turn, `rounds` times, so that changes of the machine affect all of them alike.
 
     Args:
         subjects: What is timed; their rounds are filled in.
@@ -89,12 +116,12 @@ def compare(
         device: Where to compute.
         rounds: How many.
         probe_epochs: Epochs of every probe.
-        precision: How all subjects multiply matrices: "tf32" rounds factors, on CUDA only.
+        precision: Number format of everyone's matrix products: "float32", or "tf32" on CUDA.
         progress: Called with the round and the subject's name before each.
     """
     if precision not in precisions(device):
         raise InputError(f"{device.type} has no {precision} products; leave --precision out")
-    with multiplying(precision):
+    with arithmetic(device, precision):
         for subject in subjects:
             warm_up(subject, device)
         for number in range(rounds):
@@ -105,7 +132,7 @@ def compare(
 
 
 def ratios(ours: Mapping[str, float], theirs: Mapping[str, float]) -> dict[str, float]:
-    """How many times longer the other takes, by phase; a phase too short to be seen is left out."""
+    """How many times longer the other takes, by phase; a phase too short to be measured is left out."""
     return {
         phase: theirs[phase] / ours[phase]
         for phase in PHASES
@@ -114,33 +141,27 @@ def ratios(ours: Mapping[str, float], theirs: Mapping[str, float]) -> dict[str, 
 
 
 def warm_up(subject: Subject, device: torch.device) -> None:
-    """Go through all phases on a small graph, so that imports and first calls are nobody's time."""
+    """Run all phases on a small graph, so that imports and first calls are in no phase."""
     small = {"hidden": 8} if "hidden" in subject.settings else {}
     rehearsal = Subject(subject.name, {**subject.settings, **small}, subject.phases, StepTimer(seconds=0))
     rehearsal.measure(lambda: synthetic(400, 10.0, 8, "rehearsal"), device, probe_epochs=2)
 
 
-def _measure_method(
-    subject: Subject, watch: Stopwatch, load: Callable[[], Dataset], probe_epochs: int, folder: Path
-) -> None:
-    device = watch.device
+def _train_method(
+    subject: Subject, watch: Stopwatch, load: Callable[[], Dataset]
+) -> tuple[Dataset, _Trained]:
     with watch.phase("load"):
         dataset = load()
     graph = dataset.graph
 
     def fresh() -> Method:
-        made = create(
-            subject.name,
-            graph.num_features,
-            num_nodes=graph.num_nodes,
-            seed=SEED,
-            settings=subject.settings,
-        )
-        return made.to(device)
+        width = graph.num_features
+        made = create(subject.name, width, num_nodes=graph.num_nodes, seed=SEED, settings=subject.settings)
+        return made.to(watch.device)
 
     with watch.phase("prepare"):
         method = fresh()
-        prepared = method.prepare(graph, device)
+        prepared = method.prepare(graph, watch.device)
 
     def training(steps: int) -> Callable[[], object]:
         nonlocal method
@@ -149,29 +170,12 @@ def _measure_method(
         return lambda: train(method, prepared, seed=SEED)
 
     subject.timer.measure(watch, training)
-    if "embed" not in subject.phases:
-        return
-    with watch.phase("embed"):
-        embeddings = method.embed(prepared).cpu().numpy()
-    if "probe" not in subject.phases:
-        return
-    with watch.phase("probe"):
-        probe(
-            embeddings,
-            dataset.labels,
-            dataset.splits,
-            metric=dataset.metric,
-            epochs=probe_epochs,
-            device=device,
-        )
-    with watch.phase("write"):
-        write_embeddings(folder, embeddings, graph.node_ids)
+    return dataset, _Trained(lambda: method.embed(prepared).cpu().numpy(), probe, write_embeddings)
 
 
-def _measure_reference(
-    subject: Subject, watch: Stopwatch, load: Callable[[], Dataset], probe_epochs: int, folder: Path
-) -> None:
-    device = watch.device
+def _train_reference(
+    subject: Subject, watch: Stopwatch, load: Callable[[], Dataset]
+) -> tuple[Dataset, _Trained]:
     with watch.phase("load"):
         dataset = load()
         data = reference.load(dataset)
@@ -179,11 +183,11 @@ def _measure_reference(
     def fresh() -> reference.Reference:
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(SEED)
-            return reference.Reference(data.num_features, subject.settings).to(device)
+            return reference.Reference(data.num_features, subject.settings).to(watch.device)
 
     with watch.phase("prepare"):
         model = fresh()
-        prepared = reference.prepare(data, subject.settings, device)
+        prepared = reference.prepare(data, subject.settings, watch.device)
 
     def training(steps: int) -> Callable[[], object]:
         nonlocal model
@@ -191,16 +195,8 @@ def _measure_reference(
         return lambda: reference.train(model, prepared, steps, SEED)
 
     subject.timer.measure(watch, training)
-    with watch.phase("embed"):
-        embeddings = reference.embed(model, prepared)
-    with watch.phase("probe"):
-        reference_probe(
-            embeddings,
-            dataset.labels,
-            dataset.splits,
-            metric=dataset.metric,
-            epochs=probe_epochs,
-            device=device,
-        )
-    with watch.phase("write"):
-        reference.write(folder / "embeddings.parquet", embeddings, dataset.graph.node_ids)
+
+    def write(folder: Path, embeddings: NDArray[np.float32], node_ids: NDArray[Any]) -> None:
+        reference.write(folder / "embeddings.parquet", embeddings, node_ids)
+
+    return dataset, _Trained(lambda: reference.embed(model, prepared), reference_probe, write)

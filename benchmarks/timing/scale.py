@@ -1,7 +1,6 @@
 """How time grows with the graph at a fixed pool: synthetic graphs of one average degree, a process each."""
 
 from collections.abc import Callable, Mapping, Sequence
-from statistics import median
 from typing import Any
 
 import torch
@@ -17,12 +16,12 @@ from timing.stopwatch import Stopwatch
 SIZES = (100_000, 1_000_000, 10_000_000)
 AVERAGE_DEGREE = 10.0
 NUM_FEATURES = 16
-# Narrow, so that ten million embeddings fit into a small machine; batch norm must not look at all rows.
+# Narrow, so that ten million embeddings fit into a small machine; batch norm must not use all rows.
 NARROW: Mapping[str, Any] = {"hidden": 32, "hops": 2, "fan_out": 10, "batch_norm_rows": "pool"}
 
 
 def growth_settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The defaults of SP-GCL, narrow, and what is given."""
+    """The defaults of SP-GCL, narrowed; then those given."""
     return resolved_settings("spgcl", None, "", {**NARROW, **given})
 
 
@@ -53,7 +52,7 @@ def measure_growth(
 
 
 def growth(measured: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Largest size over smallest: nodes plus edges, seconds of every phase and of reading a row at random."""
+    """Largest size over smallest: nodes plus edges, seconds per phase and per row read at random."""
     first, last = measured[0], measured[-1]
     size = (last["num_nodes"] + last["num_edges"]) / (first["num_nodes"] + first["num_edges"])
     phases = {
@@ -68,7 +67,7 @@ def growth(measured: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 def time_size(
     num_nodes: int, settings: Mapping[str, Any], device: str, threads: int, rounds: int
 ) -> dict[str, Any]:
-    """Time prepare, step and embed on a graph of one size, and reading one of as many rows at random."""
+    """Time prepare, step and embed on a graph of one size, and reading rows of a table of that size."""
     torch.set_num_threads(threads)
     where = torch.device(device)
     subject = Subject("spgcl", settings, ("prepare", "start", "step", "embed"))
@@ -84,7 +83,7 @@ def time_size(
         "num_edges": dataset.graph.num_edges,
         "timed_steps": subject.timer.count,
         "generate_seconds": watch.seconds["generate"],
-        "seconds": {phase: median(values) for phase, values in subject.rounds.items()},
+        "seconds": subject.medians(),
         "rounds": subject.rounds,
         "random_row_seconds": random_row_seconds(num_nodes, settings["hidden"], where),
         "peak_mib": peak,

@@ -1,4 +1,4 @@
-"""Everything that `benchmarks/bench.py speed` knows of a graph, in one record."""
+"""What `benchmarks/bench.py speed` records of a graph."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -11,7 +11,6 @@ from spgcl.methods import find, parameters
 from timing.floor import floor
 from timing.graphs import load_graph, settings_of
 from timing.phases import PHASES, STEP_PHASES, Subject, compare, ratios
-from timing.products import Precision
 from timing.reference import require_rules
 
 OURS, REFERENCE = "spgcl", "reference"
@@ -20,7 +19,7 @@ OURS, REFERENCE = "spgcl", "reference"
 def plan_subjects(
     graph: str, methods: Sequence[str], given: Mapping[str, Any], *, with_reference: bool
 ) -> list[Subject]:
-    """What is timed on a graph: SP-GCL in all phases, the reference beside it, other methods' steps.
+    """What is timed on a graph: SP-GCL and the reference in all phases, the steps of other methods.
 
     Args:
         graph: Name of a graph.
@@ -53,7 +52,7 @@ def measure_speed(
     device: torch.device,
     *,
     rounds: int = 5,
-    precision: Precision = "float32",
+    precision: str = "float32",
     progress: Callable[[int, str], None] | None = None,
 ) -> dict[str, Any]:
     """Time the subjects in turn; with SP-GCL among them also its floor, and with the reference the ratios."""

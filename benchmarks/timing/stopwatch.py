@@ -1,4 +1,4 @@
-"""Seconds by phase, with an accelerator's queue emptied before every look at the clock."""
+"""Seconds per phase; an accelerator is synchronised before every reading of the clock."""
 
 import math
 import time
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import torch
 
-# The first steps make what later ones reuse (on CUDA they also capture), and are left out of a step's time.
+# The first steps create what later ones reuse (on CUDA also a graph) and are not part of a step's time.
 WARM_UP = {"cpu": 1, "cuda": 10}
 FEWEST = {"cpu": 2, "cuda": 50}
 MOST = 5000
 
 
 class Stopwatch:
-    """Seconds of the phases of one round, by name."""
+    """Seconds of one round's phases, by name."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
@@ -31,7 +31,7 @@ class Stopwatch:
         self.seconds[name] = time.perf_counter() - started
 
     def time(self, work: Callable[[], object]) -> float:
-        """Seconds that a call takes, kept nowhere."""
+        """Seconds of a call, not kept."""
         with self.phase(""):
             work()
         return self.seconds.pop("")
@@ -41,23 +41,23 @@ class Stopwatch:
 class StepTimer:
     """Times steps as the difference of a longer and a shorter training.
 
-    So the training function is timed as it is, whatever it does once (allocate, capture, check) or between
-    steps, and what it does once is told apart.
+    So the public training function is timed, whatever it does between steps, and what it does once (allocate,
+    capture, check) is separate.
 
     Attributes:
-        seconds: How long the difference should take, so that noise is small beside it.
-        count: Steps in the difference; found in the first round and kept, so that rounds are alike.
+        seconds: How long the difference should take, so that noise is small in comparison.
+        count: Steps in the difference; chosen in the first round and kept, so that rounds are alike.
     """
 
     seconds: float = 0.5
     count: int = 0
 
     def measure(self, watch: Stopwatch, training: Callable[[int], Callable[[], object]]) -> None:
-        """Put the phases `step` (one step) and `start` (what the first training did besides) on the watch.
+        """Add the phases `step` (one step) and `start` (what the first training did besides) to the watch.
 
         Args:
             watch: Gets the two phases.
-            training: Makes fresh weights, which is not timed, and gives back a training of so many steps.
+            training: Makes fresh weights, untimed, and returns a training of that many steps.
         """
         warm_up = WARM_UP.get(watch.device.type, WARM_UP["cuda"])
         first = watch.time(training(warm_up))
