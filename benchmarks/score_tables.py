@@ -13,8 +13,8 @@ from spgcl.datasets.entries import entries
 from spgcl.methods import find
 from spgcl.report.paper import paper_figure
 
-# The authors' code in our own run on an NVIDIA H200, on the same graphs and splits. It drops the isolated nodes
-# of CiteSeer.
+# The authors' code in our own run on an NVIDIA H200, on the same graphs and splits. It drops CiteSeer's
+# isolated nodes.
 AUTHORS_CODE = {"cora": 81.97, "citeseer": 68.51, "pubmed": 79.63, "chameleon": 67.11, "squirrel": 51.98}
 
 # Scores from the methods' own papers, on random splits with a tenth of the nodes labelled.

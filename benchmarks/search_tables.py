@@ -208,13 +208,10 @@ def candidate_table(records: Sequence[Record]) -> str:
 
 def search_text(records: Sequence[Record]) -> str:
     """The budget of the search, and what it found for SP-GCL."""
-    pairs = {
-        f"{record['method']} on {record['dataset']}"
-        for record in records
-        if record["trial"] == spaces.DEFAULTS
-    }
+    competed = [record for record in records if record["trial"] == spaces.DEFAULTS]
+    pairs = {f"{record['method']} on {record['dataset']}" for record in competed}
     also = f" The defaults competed as well for {', '.join(sorted(pairs))}." if pairs else ""
     return (
-        f"Every method has {spaces.TRIALS} trials on every graph. The best {spaces.FINALISTS} are trained with "
-        f"{spaces.MORE_SEEDS} more seeds.{also}\n\n{found_table(records)}"
+        f"Every method has {spaces.TRIALS} trials on every graph. The best {spaces.FINALISTS} are trained "
+        f"with {spaces.MORE_SEEDS} more seeds.{also}\n\n{found_table(records)}"
     )
