@@ -176,7 +176,7 @@ def side_by_side(records: Sequence[Record], protocol: str) -> str:
     for graphs in (HOMOPHILIC, HETEROPHILIC):
         rows = []
         for row, found in lines:
-            cells = [_beside_paper(_method_of(row), name, found.get(name), protocol) for name in graphs]
+            cells = [_next_to_paper(_method_of(row), name, found.get(name), protocol) for name in graphs]
             if any(cell != "-" for cell in cells):
                 rows.append([row, *cells])
         if rows:
@@ -231,7 +231,7 @@ def _first_other(scores: Mapping[str, float]) -> str:
     return f"{best} ({scores['spgcl'] - others[best]:+.1f})"
 
 
-def _beside_paper(method: str, name: str, trainings: Sequence[Record] | None, protocol: str) -> str:
+def _next_to_paper(method: str, name: str, trainings: Sequence[Record] | None, protocol: str) -> str:
     """A cell: the mean score, in bold where it is more than two points below the paper's."""
     if not trainings:
         return "-"
@@ -287,7 +287,7 @@ def full_table(records: Sequence[Record]) -> str:
 
 
 def tenths_table(records: Sequence[Record]) -> str:
-    """Scores on random splits with a tenth of the nodes labelled, beside those in the method's own paper."""
+    """Scores on random splits with a tenth of the nodes labelled, next to those of the method's own paper."""
     groups = grouped(records)
     rows = [
         [

@@ -187,7 +187,7 @@ def candidate_table(records: Sequence[Record]) -> str:
     found = validations(records)
     best = {name: max(fmean(scores) for scores in trials.values()) for name, trials in found.items()}
     settings = {record["trial"]: record["settings"] for record in records if record["method"] == "spgcl"}
-    first = settings.get(FIRST_CANDIDATE, {})
+    first, defaults = settings.get(FIRST_CANDIDATE, {}), resolved_settings("spgcl", None, "", {})
     rows = []
     for trial, given in settings.items():
         # The published settings differ between graphs, and further trials are made for one graph each.
@@ -198,6 +198,8 @@ def candidate_table(records: Sequence[Record]) -> str:
         }
         last = max(behind, key=lambda name: behind[name])
         changes = [f"{name}={value}" for name, value in given.items() if value != first.get(name, value)]
+        if all(defaults[name] == value for name, value in given.items()):
+            changes.append("the defaults")
         cells = [f"{fmean(behind.values()):.2f}", f"{behind[last]:.2f} ({last})", str(len(behind))]
         # Those on more graphs first: means over different graphs do not compare.
         rows.append(((-len(behind), fmean(behind.values())), [", ".join(changes) or "(none)", *cells]))

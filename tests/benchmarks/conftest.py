@@ -1,4 +1,3 @@
-import importlib
 import warnings
 
 import pytest
@@ -33,9 +32,3 @@ def tiny_settings():
         return settings_of("spgcl", "tiny", {**small, **given})
 
     return settings
-
-
-@pytest.fixture(scope="session")
-def script():
-    """A module of benchmarks/ by its name."""
-    return importlib.import_module

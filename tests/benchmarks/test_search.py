@@ -7,29 +7,37 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+import search
+import spaces
+import torch
+from trainings import asked_pairs
 
-from spgcl.methods import resolved_settings
+from spgcl.methods import METHODS, resolved_settings
+from spgcl.methods.memory import explained_memory
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "search.py"
 
 
-@pytest.fixture(scope="module")
-def search(script):
-    return script("search")
-
-
-def test_draws_come_first_and_then_the_seeds_of_the_best(search):
-    groups = [[("mlp", name, number) for number in range(3)] for name in ("cora", "citeseer")]
-    chosen = search.Round(first=0, trials=3, finalists=2, more_seeds=2)
+def test_draws_come_first_and_then_the_seeds_of_the_best():
+    groups = [[("mlp", name, number) for number in range(4)] for name in ("cora", "citeseer")]
     scores = defaultdict(dict)
-    assert list(search.missing(groups, chosen, scores)) == [(trial, 0) for group in groups for trial in group]
-    for number, validation in enumerate([50.0, 70.0, 60.0]):
-        search.keep(
-            scores, {"dataset": "cora", "method": "mlp", "trial": number, "seed": 0, "validation": validation}
-        )
-    search.keep(scores, {"dataset": "cora", "method": "mlp", "trial": 1, "seed": 1, "validation": None})
-    finals = [(("mlp", "cora", 1), 2), (("mlp", "cora", 2), 1), (("mlp", "cora", 2), 2)]
-    assert list(search.missing(groups, chosen, scores)) == finals + [(trial, 0) for trial in groups[1]]
+    assert list(search.missing(groups, scores)) == [(trial, 0) for group in groups for trial in group]
+    line = {"dataset": "cora", "method": "mlp"}
+    for number, validation in enumerate([50.0, 70.0, 60.0, 65.0]):
+        search.keep(scores, {**line, "trial": number, "seed": 0, "validation": validation})
+    search.keep(scores, {**line, "trial": 1, "seed": 1, "validation": None})
+    finals = [(("mlp", "cora", trial), seed) for trial, seed in ((1, 2), (3, 1), (3, 2), (2, 1), (2, 2))]
+    assert list(search.missing(groups, scores)) == finals + [(trial, 0) for trial in groups[1]]
+
+
+def test_a_training_that_ran_out_of_memory_is_not_a_failed_setting(monkeypatch):
+    def fail(*_, **__):
+        with explained_memory(METHODS["spgcl"], {}):
+            raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(search, "embeddings_of", fail)
+    with pytest.raises(torch.OutOfMemoryError):
+        search.validate("spgcl", "csbm-homophilic", 0, 0, {})
 
 
 def test_every_training_is_written_with_all_its_settings_and_none_is_repeated(tmp_path):
@@ -47,7 +55,7 @@ def test_every_training_is_written_with_all_its_settings_and_none_is_repeated(tm
     assert len(results.read_text().splitlines()) == 3
 
 
-def test_settings_that_were_scored_are_not_trained_again(search):
+def test_settings_that_were_scored_are_not_trained_again():
     def scored(method, preset, seed, validation, given=()):
         machine = dict.fromkeys(("device", "processor", "threads", "versions", "date"), "")
         scores = {"paper": {"test": 1.0, "validation": validation}, "tuned": {"test": 2.0, "validation": 3.0}}
@@ -70,27 +78,28 @@ def test_settings_that_were_scored_are_not_trained_again(search):
         ("selene", 0, 0, 53.0),
     ]
     assert copied[0]["settings"] == resolved_settings("grace", "published", "cora", {})
-    defaults = list(search.scored_before(records, {("grace", "cora", search.DEFAULTS)}, defaultdict(dict)))
+    defaults = list(search.scored_before(records, {("grace", "cora", spaces.DEFAULTS)}, defaultdict(dict)))
     assert [(line["trial"], line["seed"], line["validation"]) for line in defaults] == [(50, 1, 52.0)]
     assert defaults[0]["settings"] == resolved_settings("grace", None, "cora", {})
     assert not any("test" in json.dumps(line) for line in copied)
 
 
-def test_pairs_are_asked_for_by_method_and_graph(script):
-    pairs = script("pairs").asked_pairs(["cora", "dgi:actor"], ["grace", "gca"])
+def test_pairs_are_asked_for_by_method_and_graph():
+    pairs = asked_pairs(["cora", "dgi:actor"], ["grace", "gca"])
     assert pairs == [("grace", "cora"), ("gca", "cora"), ("dgi", "actor")]
+    assert asked_pairs(["cora"], None) == [("spgcl", "cora")]
 
 
-def test_every_draw_has_possible_values(script):
-    spaces = script("spaces")
-    for method in spaces.SPACES:
-        draws = [spaces.settings_of(method, "cora", trial) for trial in range(1, 25)]
-        assert len({json.dumps(each) for each in draws}) > 20
-        for each in draws:
-            resolved_settings(method, None, "cora", each)
+@pytest.mark.parametrize("method", spaces.SPACES)
+def test_every_draw_has_possible_values(method):
+    draws = [spaces.settings_of(method, "cora", trial) for trial in range(1, 25)]
+    assert len({json.dumps(each) for each in draws}) > 20
+    for each in draws:
+        resolved_settings(method, None, "cora", each)
 
 
-def test_a_trial_outside_the_round_is_refused(tmp_path):
-    command = [sys.executable, SCRIPT, "--results", tmp_path / "search.jsonl", "cora", "--trials", "50"]
+@pytest.mark.parametrize(("words", "named"), [(["cora", "--trials", "60"], "60"), (["raw:cora"], "raw")])
+def test_what_cannot_be_searched_is_refused(words, named, tmp_path):
+    command = [sys.executable, SCRIPT, "--results", tmp_path / "search.jsonl", *words]
     failed = subprocess.run(command, capture_output=True, text=True)
-    assert failed.returncode == 2 and "no trial 50" in failed.stderr
+    assert failed.returncode == 2 and named in failed.stderr.splitlines()[-1]

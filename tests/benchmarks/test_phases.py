@@ -1,4 +1,4 @@
-"""What is timed and how it is summed up; no test asks how long anything took."""
+"""What is timed and how it is summarised; no test asks how long anything took."""
 
 import math
 
@@ -6,7 +6,6 @@ import pytest
 import torch
 from timing import stopwatch
 from timing.phases import PHASES, STEP_PHASES, Subject, compare, ratios
-from timing.products import multiplying
 from timing.scale import growth
 from timing.speed import plan_subjects
 from timing.stopwatch import StepTimer, Stopwatch
@@ -18,7 +17,7 @@ CPU = torch.device("cpu")
 
 
 class Clock:
-    """A clock that work moves on."""
+    """A clock that work advances."""
 
     def __init__(self, monkeypatch):
         self.now = 0.0
@@ -149,26 +148,26 @@ def test_graphs_without_a_preset_get_the_published_rules():
     assert ours.settings["hidden"] == resolved_settings("spgcl", None, "", {})["hidden"]
 
 
-def test_what_cannot_be_timed_is_refused():
-    with pytest.raises(InputError, match="unknown parameter 'sedes'; did you mean 'seeds'"):
-        plan_subjects("cora", ["spgcl"], {"sedes": 3}, with_reference=True)
-    with pytest.raises(InputError, match="unknown method 'bgr'"):
-        plan_subjects("cora", ["spgcl", "bgr"], {}, with_reference=True)
-    with pytest.raises(InputError, match="raw has no steps"):
-        plan_subjects("cora", ["raw"], {}, with_reference=False)
-    with pytest.raises(InputError, match="pool is 'set', but the reference has 'lists' only"):
-        plan_subjects("cora", ["spgcl"], {"pool": "set"}, with_reference=True)
-    assert plan_subjects("cora", ["spgcl"], {"pool": "set"}, with_reference=False)
+@pytest.mark.parametrize(
+    ("method", "given", "named"),
+    [
+        ("spgcl", {"sedes": 3}, "sedes"),
+        ("bgr", {}, "bgr"),
+        ("raw", {}, "raw"),
+        ("spgcl", {"pool": "set"}, "pool"),
+    ],
+)
+def test_what_cannot_be_timed_is_refused(method, given, named):
+    with pytest.raises(InputError, match=named):
+        plan_subjects("cora", [method], given, with_reference=True)
+
+
+def test_the_reference_can_be_left_out():
+    (ours,) = plan_subjects("cora", ["spgcl"], {"pool": "set"}, with_reference=False)
+
+    assert ours.settings["pool"] == "set"
 
 
 def test_products_in_a_format_that_the_device_lacks_are_refused(tiny):
-    with pytest.raises(InputError, match="cpu has no tf32 products; leave --precision out"):
+    with pytest.raises(InputError, match="tf32"):
         compare([], lambda: tiny, CPU, precision="tf32")
-
-
-@pytest.mark.parametrize(("precision", "named"), [("float32", "highest"), ("tf32", "high")])
-def test_a_format_holds_while_it_is_asked_for(precision, named):
-    before = torch.get_float32_matmul_precision()
-    with multiplying(precision):
-        assert torch.get_float32_matmul_precision() == named
-    assert torch.get_float32_matmul_precision() == before
