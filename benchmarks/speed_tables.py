@@ -230,7 +230,7 @@ def scale_section(records: Sequence[Record]) -> str:
             times = [f"x {growth[phase]:.2f}" if phase in growth else "-" for phase in phases]
             reading = f"x {_reading_seconds(sizes[-1]) / _reading_seconds(sizes[0]):.2f}"
             rows.append(["largest over smallest", f"x {growth['nodes_and_edges']:.0f}", *times, reading, "-"])
-            seconds = [f"{phase} s" for phase in (*phases, "a row an entry")]
+            seconds = [f"{phase} s" for phase in (*phases, "a row per entry")]
             given = f", {given_of(record)}" if record["given"] else ""
             shown = table(["nodes", "edges", *seconds, "peak MiB"], rows)
             parts.append(f"### {machine}{given}\n\n{shown}")
