@@ -1,15 +1,15 @@
-# Two commands on a fresh machine: `make demo` and `make test`.
+# On a fresh machine: `make demo`, `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
-# The benchmark graphs, when they lie beside the checkout; tests that need them are skipped elsewhere.
+# The benchmark graphs; without them, tests that need them are skipped.
 SPGCL_DATA ?= $(abspath ../shared/datasets)
 
 .PHONY: demo test setup lint
 
 setup: $(STAMP)
 
-# Re-made only when what it installs from changes. A half-finished install leaves no stamp.
+# Installs again only when one of these files changes. A half-finished install leaves no stamp.
 $(STAMP): pyproject.toml constraints.txt
 	@rm -f $@
 	$(PYTHON) -m venv .venv
@@ -18,8 +18,9 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: $(STAMP)
 	@PATH="$(abspath $(BIN)):$$PATH" bash demo.sh
+	@echo "Next: $(BIN)/spgcl --help, or 'source $(BIN)/activate' and then: spgcl --help"
 
-# One thread a worker: two workers with two threads each wait for each other most of the time.
+# One thread per worker: two workers with two threads each wait for each other most of the time.
 test: $(STAMP)
 	OMP_NUM_THREADS=1 $(if $(wildcard $(SPGCL_DATA)),SPGCL_DATA=$(SPGCL_DATA)) $(BIN)/pytest --numprocesses 2
 

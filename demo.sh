@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What `make demo` shows: train on the built-in graph, score the embeddings, look at a node, make the page.
+# What `make demo` shows: train on a built-in graph, score the embeddings, find similar nodes, make the page.
 set -euo pipefail
 folder=runs/make-demo
 run() { echo "\$ $*"; "$@"; echo; }

@@ -140,7 +140,8 @@ def main() -> None:
                 print(*running[future][:4], "failed:", message, file=sys.stderr, flush=True)
                 continue
             append(results, record)
-            print(line_of(record), flush=True)
+            tests = {protocol: values["test"] for protocol, values in record["scores"].items()}
+            print(*running[future][:4], tests, record["seconds"], flush=True)
     sys.exit(failed)
 
 
@@ -149,17 +150,6 @@ def preset_of(asked: str, method: str, dataset: str) -> str | None:
     if asked == "own":
         return own_preset(method, dataset)
     return None if asked == "defaults" else asked
-
-
-def line_of(record: dict[str, Any]) -> str:
-    """A record as a line of text."""
-    scores = [
-        f"{protocol} {values['test']:.2f} (validation {values['validation']:.2f})"
-        for protocol, values in record["scores"].items()
-    ]
-    about = f"{record['method']:9s} {record['dataset']:18s}"
-    which = f"{record['preset'] or 'defaults'} seed {record['seed']}"
-    return "  ".join([about, which, *scores, f"{record['seconds']['fit']} s"])
 
 
 if __name__ == "__main__":

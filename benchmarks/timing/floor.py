@@ -27,7 +27,7 @@ def precisions(device: torch.device) -> tuple[str, ...]:
 
 
 def floor(
-    graph: Graph, settings: Mapping[str, Any], device: torch.device, *, seconds: float = 0.2
+    graph: Graph, settings: Mapping[str, Any], device: torch.device, *, step: float, seconds: float = 0.2
 ) -> dict[str, Any] | None:
     """The work of a step and the least time it takes here; None for settings that are not counted.
 
@@ -38,6 +38,7 @@ def floor(
         graph: The graph that is trained on.
         settings: Hyper-parameters of SP-GCL.
         device: Where the rates are measured.
+        step: Seconds that a step takes, for its ratio to the floor.
         seconds: How long each rate is measured.
     """
     if not is_counted(settings):
@@ -60,6 +61,7 @@ def floor(
         "bytes_per_second": bandwidth,
         "replay_seconds": replay,
         "seconds": least,
+        "ratios": {name: step / shortest for name, shortest in least.items()},
     }
 
 

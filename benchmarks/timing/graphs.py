@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from spgcl.datasets import Dataset, contextual_block_model, load, names
-from spgcl.errors import InputError, unknown
-from spgcl.methods import find, resolved_settings
-from spgcl.methods.presets import preset
+from spgcl.errors import unknown
+from spgcl.methods import resolved_settings
+from spgcl.methods.presets import known_graphs
 from timing.reference import RULES
 
 # As many nodes, edges and features as the two large graphs of the paper's memory table. Degrees are even here
@@ -48,10 +48,6 @@ def synthetic(num_nodes: int, average_degree: float, num_features: int, name: st
 
 def settings_of(method: str, graph: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Settings published for the graph, else the defaults with the published rules; then those given."""
-    find(method)
-    try:
-        preset("published", method, graph)
-    except InputError:
-        rules = RULES if method == "spgcl" else {}
-        return resolved_settings(method, None, graph, {**rules, **given})
-    return resolved_settings(method, "published", graph, given)
+    published = graph in known_graphs("published", method)
+    rules = RULES if method == "spgcl" and not published else {}
+    return resolved_settings(method, "published" if published else None, graph, {**rules, **given})

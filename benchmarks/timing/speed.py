@@ -69,12 +69,5 @@ def measure_speed(
         ours = by_name[OURS]
         if REFERENCE in by_name:
             record["ratios"] = ratios(ours.medians(), by_name[REFERENCE].medians())
-        record["floor"] = over_floor(floor(load().graph, ours.settings, device), ours.medians()["step"])
+        record["floor"] = floor(load().graph, ours.settings, device, step=ours.medians()["step"])
     return record
-
-
-def over_floor(found: dict[str, Any] | None, step: float) -> dict[str, Any] | None:
-    """A floor with how many times as long a step takes, by the number format of the matrix products."""
-    if found is None:
-        return None
-    return {**found, "ratios": {name: step / seconds for name, seconds in found["seconds"].items()}}

@@ -6,7 +6,6 @@ import torch
 from scipy import sparse
 from timing.counting import Cost, Extent, count, is_counted, measure_extent
 from timing.floor import floor, least_seconds, product_size
-from timing.speed import over_floor
 
 from spgcl.graph import Graph
 
@@ -121,23 +120,19 @@ def test_the_floor_is_the_longer_of_the_two_and_the_replay():
     assert least_seconds(100, 1000, rate=50.0, bandwidth=100.0, replay=0.5) == pytest.approx(10.5)
 
 
-def test_a_floor_is_measured_and_set_against_a_step(tiny, tiny_settings):
-    found = floor(tiny.graph, tiny_settings(), torch.device("cpu"), seconds=0.001)
+def test_a_floor_is_measured_and_compared_with_a_step(tiny, tiny_settings):
+    found = floor(tiny.graph, tiny_settings(), torch.device("cpu"), step=3.0, seconds=0.001)
 
     assert found is not None
     rate, bandwidth = found["operations_per_second"]["float32"], found["bytes_per_second"]
-    assert found["seconds"]["float32"] == pytest.approx(
-        max(found["operations"] / rate, found["bytes"] / bandwidth)
-    )
+    least = found["seconds"]["float32"]
+    assert least == pytest.approx(max(found["operations"] / rate, found["bytes"] / bandwidth))
     assert found["replay_seconds"] == 0
-    set_against = over_floor(found, 3 * found["seconds"]["float32"])
-    assert set_against is not None
-    assert set_against["ratios"]["float32"] == pytest.approx(3)
+    assert found["ratios"]["float32"] == pytest.approx(3 / least)
 
 
 def test_other_rules_have_no_floor(tiny, tiny_settings):
     settings = tiny_settings(own_positive=False)
 
     assert not is_counted(settings)
-    assert floor(tiny.graph, settings, torch.device("cpu")) is None
-    assert over_floor(None, 1.0) is None
+    assert floor(tiny.graph, settings, torch.device("cpu"), step=1.0) is None
