@@ -181,7 +181,7 @@ def end_to_end_table(records: Sequence[Record]) -> str:
         seconds = record["end_to_end"]["seconds"]
         parts = [f"{seconds[name]:.2f}" for name in ("fit", "eval", "total", "import", "device")]
         rows.append([record["dataset"], given_of(record) or "-", *parts, f"{seconds['peak_mib']:.0f}"])
-    columns = ["fit s", "eval s", "both s", "import s (apart)", "waking the device s (apart)", "peak MiB"]
+    columns = ["fit s", "eval s", "both s", "import s (apart)", "device s (apart)", "peak MiB"]
     return table(["graph", "set", *columns], rows, text_columns=2)
 
 

@@ -1,5 +1,7 @@
 """The formula of the floor against counts made by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -22,7 +24,7 @@ DENSE = Extent(
     feature_entries=9,
     sparse_features=False,
 )
-SPARSE = Extent(**{**DENSE.__dict__, "sparse_features": True})
+SPARSE = replace(DENSE, sparse_features=True)
 
 
 def path_graph(num_nodes, num_features=3, features=None):
@@ -48,8 +50,8 @@ def test_a_step_with_dense_features_counted_by_hand():
 
 
 def test_batch_norm_over_many_rows_is_counted_by_the_covariance_of_its_inputs():
-    many = Extent(**{**DENSE.__dict__, "second_rows": 1000})
-    fewer = Extent(**{**DENSE.__dict__, "second_rows": 999})
+    many = replace(DENSE, second_rows=1000)
+    fewer = replace(DENSE, second_rows=999)
 
     assert count(many, 3, SETTINGS).operations - count(fewer, 3, SETTINGS).operations == 3 * 2 * 2
     more = count(many, 3, SETTINGS).operations - count(DENSE, 3, SETTINGS).operations
@@ -64,7 +66,7 @@ def test_sparse_features_cost_their_entries():
 
 
 def test_few_pairs_make_the_gradient_of_similarities_sparse():
-    wide = Extent(**{**DENSE.__dict__, "distinct": 100, "pool": 100})
+    wide = replace(DENSE, distinct=100, pool=100)
     more = count(wide, 3, {**SETTINGS, "negatives": 3}).operations - count(wide, 3, SETTINGS).operations
 
     assert more == 2 * 2 * 2 * 100
@@ -112,7 +114,7 @@ def test_thin_features_are_counted_as_sparse(tiny_settings):
     assert extent.feature_entries == 40
     # Then the largest dense product is in the second layer.
     assert product_size(extent, 40, 6) == (40, 6, 6)
-    assert product_size(Extent(**{**extent.__dict__, "sparse_features": False}), 40, 6) == (40, 40, 6)
+    assert product_size(replace(extent, sparse_features=False), 40, 6) == (40, 40, 6)
 
 
 def test_the_floor_is_the_longer_of_the_two_and_the_replay():

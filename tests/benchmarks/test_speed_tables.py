@@ -10,34 +10,26 @@ from speed_tables import (
     walks_section,
 )
 
-MACHINE = {"threads": 2, "versions": {"torch": "2.13.0"}, "date": "2026-01-02", "given": {}}
-PHASES = {
-    "load": 1.0,
-    "prepare": 0.5,
-    "start": 0.25,
-    "step": 0.002,
-    "embed": 0.1,
-    "probe": 2.0,
-    "write": 0.05,
-}
+NAMES = ("load", "prepare", "start", "step", "embed", "probe", "write")
+PHASES = dict(zip(NAMES, (1.0, 0.5, 0.25, 0.002, 0.1, 2.0, 0.05), strict=True))
 
 
-def speed_record(dataset="cora", *, device="cpu", processor="a processor", **changes):
-    record = {
-        "dataset": dataset,
-        "rounds": 5,
-        "subjects": {
-            "spgcl": {"seconds": PHASES},
-            "reference": {"seconds": {phase: 3 * seconds for phase, seconds in PHASES.items()}},
-            "grace": {"seconds": {"prepare": 1.0, "start": 0.0, "step": 0.008}},
-        },
-        "ratios": dict.fromkeys(PHASES, 3.0),
-        "floor": {"seconds": {"float32": 0.001}, "ratios": {"float32": 2.0}},
-        **MACHINE,
-        "device": device,
-        "processor": processor,
+def measured(device="cpu", processor="a processor", **parts):
+    """A record as it is taken on a machine."""
+    machine = {"device": device, "processor": processor, "threads": 2, "versions": {"torch": "2.13.0"}}
+    return {**machine, "date": "2026-01-02", "given": {}, **parts}
+
+
+def speed_record(dataset="cora", **changes):
+    subjects = {
+        "spgcl": {"seconds": PHASES},
+        "reference": {"seconds": {phase: 3 * seconds for phase, seconds in PHASES.items()}},
+        "grace": {"seconds": {"prepare": 1.0, "start": 0.0, "step": 0.008}},
     }
-    return {**record, **changes}
+    floor = {"seconds": {"float32": 0.001}, "ratios": {"float32": 2.0}}
+    ratios = dict.fromkeys(PHASES, 3.0)
+    parts = {"dataset": dataset, "rounds": 5, "subjects": subjects, "ratios": ratios, "floor": floor}
+    return measured(**{**parts, **changes})
 
 
 def test_phases_steps_and_floor_are_next_to_each_other():
@@ -98,14 +90,8 @@ def test_end_to_end_has_a_table_where_it_was_run():
 
 
 def test_memory_is_next_to_the_papers_and_out_of_memory_is_reported():
-    record = {
-        "dataset": "genius-size",
-        "subjects": {"spgcl": {"peak_mib": 700.4}, "reference": {"peak_mib": None}},
-        **MACHINE,
-        "given": {"hidden": 128},
-        "device": "cuda",
-        "processor": "a card",
-    }
+    subjects = {"spgcl": {"peak_mib": 700.4}, "reference": {"peak_mib": None}}
+    record = measured("cuda", "a card", dataset="genius-size", subjects=subjects, given={"hidden": 128})
     text = memory_section([record])
 
     assert "### a card, allocated\n" in text
@@ -116,13 +102,9 @@ def test_growth_ends_with_the_largest_over_the_smallest():
     seconds = {"prepare": 0.5, "start": 0.1, "step": 0.01, "embed": 0.25}
     small = {"num_nodes": 1000, "num_edges": 5000, "random_row_seconds": 2e-8}
     large = {"num_nodes": 100_000, "num_edges": 500_000, "random_row_seconds": 6e-8}
-    record = {
-        "sizes": [{**size, "seconds": seconds, "peak_mib": 99.6} for size in (small, large)],
-        "growth": {"nodes_and_edges": 100.0, "prepare": 90.0, "step": 1.25},
-        **MACHINE,
-        "device": "cpu",
-        "processor": "a processor",
-    }
+    sizes = [{**size, "seconds": seconds, "peak_mib": 99.6} for size in (small, large)]
+    growth = {"nodes_and_edges": 100.0, "prepare": 90.0, "step": 1.25}
+    record = measured(sizes=sizes, growth=growth)
     text = scale_section([record])
 
     # 11,000 entries, those of the diagonal among them, of 20 ns each.
@@ -149,12 +131,10 @@ def test_the_latest_time_of_a_walk_is_shown():
     assert "| cora | a processor | 10 of 80 nodes | 0.25 | 4 | 1.50 |" in text and "9.00" not in text
 
 
-def timed(dataset, subjects, *, given=None, total=None, processor="NVIDIA H200", **changes):
-    if total is not None:
-        changes["end_to_end"] = {"seconds": {"total": total}}
-    changes["subjects"] = {name: {"seconds": {"step": seconds}} for name, seconds in subjects.items()}
-    record = speed_record(dataset, device="cuda", processor=processor, precision="tf32", **changes)
-    return {**record, "given": given or {}}
+def timed(dataset, subjects, *, given=None, total=None, processor="NVIDIA H200"):
+    record = speed_record(dataset, device="cuda", processor=processor, precision="tf32", given=given or {})
+    record["subjects"] = {name: {"seconds": {"step": seconds}} for name, seconds in subjects.items()}
+    return record if total is None else {**record, "end_to_end": {"seconds": {"total": total}}}
 
 
 def test_the_summary_has_the_latest_steps_and_whole_runs_next_to_the_authors_code():
