@@ -46,7 +46,7 @@ Group = tuple[str, str | None, str]
 def grouped(records: Iterable[Record]) -> dict[Group, dict[str, list[Record]]]:
     """Trainings by (method, preset, what was set by hand) and graph, the later of two equal ones.
 
-    Where a setting was trained on several devices, the one with most retrainings is used.
+    If a setting was trained on several devices, the one with most retrainings is used.
     """
     latest: dict[tuple[Group, str, str], dict[int, Record]] = defaultdict(dict)
     for record in records:
@@ -71,7 +71,7 @@ def _group_order(item: tuple[Group, Any]) -> tuple[str, int, str, str]:
 
 
 def score(trainings: Sequence[Record], protocol: str) -> str:
-    """Mean test score over retrainings and, where there are two or more, their standard deviation."""
+    """Mean test score over retrainings and, if there are several, their standard deviation."""
     tests = [_scored(training, protocol)["test"] for training in trainings]
     return f"{fmean(tests):.2f} ± {pstdev(tests):.2f}" if len(tests) > 1 else f"{tests[0]:.2f}"
 
@@ -215,7 +215,7 @@ def _first_other(scores: Mapping[str, float]) -> str:
 
 
 def _next_to_paper(method: str, name: str, trainings: Sequence[Record] | None, protocol: str) -> str:
-    """A cell: the mean score, in bold where it is more than two points below the paper's."""
+    """A cell: the mean score, in bold if it is more than two points below the paper's."""
     if not trainings:
         return "-"
     paper = paper_figure(method, name)
@@ -240,7 +240,7 @@ def _scored(training: Record, protocol: str) -> dict[str, float]:
 
 
 def _method_of(row: str) -> str:
-    """The method of a row: the part before the comma, where it is a variant."""
+    """The method of a row: the part before the comma, if it is a variant."""
     return row.partition(",")[0]
 
 
@@ -296,7 +296,7 @@ def _seconds(trainings: Sequence[Record]) -> str:
 
 
 def _memory(trainings: Sequence[Record]) -> str:
-    """The largest peak, where it was measured without what the process held before."""
+    """The largest peak, if it was measured without what the process held before."""
     peaks = [training["peak_mib"] for training in trainings if training.get("peak_mib") is not None]
     return f"{max(peaks):.0f}" if peaks else "-"
 

@@ -101,7 +101,7 @@ def main() -> None:
     parser.add_argument(
         "--preset",
         action="append",
-        help="repeat for several; 'defaults' for none, 'own' for published where the graph has it, else none"
+        help="repeat for several; 'defaults' for none, 'own' for published if it has the graph, else none"
         ", 'drawn' for the best of the draws that every method has",
     )
     parser.add_argument("--seeds", type=int, default=3, help="trainings of each")

@@ -95,7 +95,7 @@ def main() -> None:
 def run(
     groups: Sequence[Sequence[Trial]], scores: Scores, workers: int, results: Path, seconds: float
 ) -> None:
-    """Train what is missing, group by group, and write each score as it comes."""
+    """Train what is missing, group by group, and write each score when it is known."""
     last = time.monotonic() + seconds
     running: dict[Future[dict[str, Any]], Job] = {}
     failures: dict[Job, int] = defaultdict(int)

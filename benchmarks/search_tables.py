@@ -58,7 +58,7 @@ def best_draw(records: Iterable[Record], method: str, name: str) -> int | None:
 
 
 def plainly_named(scores: Iterable[Record], records: Sequence[Record]) -> list[Record]:
-    """Scores, with the name `published` where the search found that setting to be the best.
+    """Scores, with the name `published` if the search found that setting to be the best.
 
     `further` marks the scores of settings that were found beyond the budget that every method has.
     """
@@ -127,7 +127,7 @@ def searched_text(records: Sequence[Record], method: str, scores: Sequence[Recor
 
 
 def _further(decided: dict[str, tuple[dict[int, list[float]], int]]) -> dict[str, int]:
-    """How many settings a method had on a graph beyond those that every method has, where it had any."""
+    """By graph, how many settings a method had beyond those that every method has, if any."""
     numbers = {name: sum(trial >= FIRST_FURTHER for trial in trials) for name, (trials, _) in decided.items()}
     return {name: number for name, number in numbers.items() if number}
 

@@ -54,7 +54,7 @@ def by_machine(records: Iterable[Record]) -> dict[str, list[Record]]:
 
 
 def machine_of(record: Record) -> str:
-    """A machine in words; threads matter where the CPU does the work."""
+    """A machine in words; threads matter if the CPU does the work."""
     if record["device"] != "cpu":
         return str(record["processor"])
     threads = record["threads"]
@@ -62,14 +62,14 @@ def machine_of(record: Record) -> str:
 
 
 def given_of(record: Record) -> str:
-    """What was set by hand, in words, and the format of matrix products where there is a choice of it."""
+    """What was set by hand and, if there is a choice, the number format of matrix products."""
     given = [f"{name}={value}" for name, value in sorted(record["given"].items())]
     formats = [record["precision"]] if "precision" in record and record["device"] != "cpu" else []
     return ", ".join([*given, *formats])
 
 
 def speed_summary(records: Sequence[Record]) -> str:
-    """Where the authors' code was timed: steps of theirs and of others, and whole runs of ours."""
+    """On the machine of the authors' code: its steps, those of other methods and ours, and our whole runs."""
     steps, whole_runs = _current(records).get(AUTHORS_PROCESSOR, []), _whole_runs(records)
     whole = {(run["dataset"], given_of(run)): run for run in whole_runs.get(AUTHORS_PROCESSOR, [])}
     subjects = {(record["dataset"], given_of(record)): record["subjects"] for record in steps}
@@ -140,7 +140,7 @@ def _phase(record: Record, phase: str) -> str:
 
 
 def step_table(records: Sequence[Record]) -> str:
-    """A step of every subject, the authors' where it was timed on this machine, and the floor."""
+    """A step of every subject, the authors' if it was timed on this machine, and the floor."""
     names = list(dict.fromkeys(name for record in records for name in record["subjects"]))
     formats = list(dict.fromkeys(name for record in records for name in _floor(record, "seconds")))
     authors = any(record["processor"] == AUTHORS_PROCESSOR for record in records)

@@ -52,7 +52,7 @@ def argument_parser(description: str | None) -> argparse.ArgumentParser:
         "datasets",
         nargs="+",
         metavar="GRAPH",
-        help="GRAPH for every method that is asked for, or METHOD:GRAPH for one",
+        help="GRAPH for every --method, or METHOD:GRAPH for one",
     )
     parser.add_argument("--method", action="append", help="repeat for several (default: spgcl)")
     return parser

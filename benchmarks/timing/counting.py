@@ -4,14 +4,14 @@ With F features, width d, a pool of P entries over U distinct nodes, S the norma
 features, and R2, R1, R0 the rows that the second layer, the first layer and the features are needed for (U,
 their neighbours, and theirs; all nodes if batch norm uses all), a step forward and backward takes
 
-    operations  first layer     4 R1 F d, or 4 (|X[R0]| + |S[R1]|) d where features are sparse
+    operations  first layer     4 R1 F d, or 4 (|X[R0]| + |S[R1]|) d if features are sparse
                 second layer    4 |S[R2]| d + min(6 R2 d^2, 3 R2 d^2 + 4 d^3 + 6 U d^2)
                 head            12 U d^2
                 similarities    2 U^2 d + 2 d min(U^2, 2 P (K_pos + K_neg))
     bytes       weights         36 each (read forward, gradient written, seven arrays of AdamW), and
                                 4 more each past the first layer, whose input needs no gradient
                 matrices        twice 4 per entry of dense features, 8 per entry of a sparse matrix
-                activations     20 d (R1 + 2 R2 + 2 U), and 20 d R0 where features are sparse: written,
+                activations     20 d (R1 + 2 R2 + 2 U), and 20 d R0 if features are sparse: written,
                                 read forward and backward, gradient written and read
                 similarities    8 U^2
 

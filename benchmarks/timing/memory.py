@@ -24,7 +24,7 @@ SEED = 0
 def measure_memory(
     graph: str, subject: str, settings: Mapping[str, Any], device: torch.device, threads: int
 ) -> dict[str, Any]:
-    """Peak memory of `fit_and_embed` in a fresh process; `peak_mib` is None where it did not fit."""
+    """Peak memory of `fit_and_embed` in a fresh process; `peak_mib` is None if it did not fit."""
     try:
         return run_isolated(
             "memory", graph=graph, subject=subject, settings=settings, device=str(device), threads=threads

@@ -1,12 +1,12 @@
 """The reference that timings are compared with: SP-GCL as published, as a good engineer writes it first.
 
-FROZEN. Speed-ups are told as multiples of this code, so it must never be slowed or sped up, and nothing of
-the package's own fast path may be used in it. It is full-graph training on PyTorch Geometric's layers:
+FROZEN. Speed-ups are multiples of this code, so it must never be slowed down or sped up, and nothing of the
+package's own fast path may be used in it. It is full-graph training on PyTorch Geometric's layers:
 dense features, both layers for all nodes at every step, no loop over nodes or seeds inside a step.
 
 Choices that could be made either way are made in its favour: the adjacency is normalised once (what
-`cached=True` does) and is a sparse matrix, PyTorch Geometric's own advice against one message an edge; the
-head sees the pool's rows only; losses stay on the device until training ends.
+`cached=True` does) and is a sparse matrix, which PyTorch Geometric advises instead of one message per edge;
+the head sees the pool's rows only; losses stay on the device until training ends.
 """
 
 import warnings
@@ -113,7 +113,7 @@ class Reference(nn.Module):
         return hidden
 
     def draw(self, data: "Data", generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """The pool's nodes, one entry a seed that reaches them, and places of the negatives in the pool."""
+        """The pool's nodes, one entry per seed that reaches them, and the negatives' indices in it."""
         settings, device = self.settings, data.x.device
         seeds = torch.randperm(data.num_nodes, generator=generator, device=device)[: settings["seeds"]]
         reach = torch.zeros(data.num_nodes, len(seeds), device=device, dtype=data.x.dtype)
@@ -138,7 +138,7 @@ class Reference(nn.Module):
 
 
 def train(model: Reference, data: "Data", steps: int, seed: int) -> list[float]:
-    """Plain full-graph training; gives back the losses."""
+    """Plain full-graph training; returns the losses."""
     optimiser = torch.optim.AdamW(
         model.parameters(), lr=model.settings["learning_rate"], weight_decay=model.settings["weight_decay"]
     )
@@ -163,7 +163,7 @@ def embed(model: Reference, data: "Data") -> NDArray[np.float32]:
 
 
 def write(path: Path, embeddings: NDArray[np.float32], node_ids: NDArray[Any]) -> None:
-    """Embeddings as Parquet, one vector a row."""
+    """Embeddings as Parquet, one vector per row."""
     import pyarrow as pa
     from pyarrow import parquet
 

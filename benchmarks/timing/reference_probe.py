@@ -1,7 +1,7 @@
-"""The reference's linear probe: one plain training a split and start.
+"""The reference's linear probe: one plain training per split and restart.
 
 FROZEN with `timing.reference`. The protocol is that of `spgcl.evaluation.probe` (as many epochs, the
-same learning rate, the epoch chosen on validation), so that the two differ in how it is computed alone.
+same learning rate, the epoch chosen on validation), so that the two differ only in how it is computed.
 """
 
 import copy
@@ -27,7 +27,7 @@ def probe(
     learning_rate: float = 5e-4,
     seed: int = 0,
 ) -> float:
-    """Mean test score in percent over splits, and over ten starts where there is one split."""
+    """Mean test score in percent over splits, and over ten restarts if there is one split."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         vectors, classes = torch.from_numpy(embeddings).to(device), torch.from_numpy(labels).to(device)

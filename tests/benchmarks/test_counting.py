@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
+from graphs import CPU
 from scipy import sparse
 from timing.counting import Cost, Extent, count, is_counted, measure_extent
 from timing.floor import floor, least_seconds, product_size
@@ -123,7 +123,7 @@ def test_the_floor_is_the_longer_of_the_two_and_the_replay():
 
 
 def test_a_floor_is_measured_and_compared_with_a_step(tiny, tiny_settings):
-    found = floor(tiny.graph, tiny_settings(), torch.device("cpu"), step=3.0, seconds=0.001)
+    found = floor(tiny.graph, tiny_settings(), CPU, step=3.0, seconds=0.001)
 
     assert found is not None
     rate, bandwidth = found["operations_per_second"]["float32"], found["bytes_per_second"]
@@ -137,4 +137,4 @@ def test_other_rules_have_no_floor(tiny, tiny_settings):
     settings = tiny_settings(own_positive=False)
 
     assert not is_counted(settings)
-    assert floor(tiny.graph, settings, torch.device("cpu"), step=1.0) is None
+    assert floor(tiny.graph, settings, CPU, step=1.0) is None

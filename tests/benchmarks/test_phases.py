@@ -3,7 +3,7 @@
 import math
 
 import pytest
-import torch
+from graphs import CPU
 from timing import stopwatch
 from timing.phases import PHASES, STEP_PHASES, Subject, compare, ratios
 from timing.scale import growth
@@ -12,8 +12,6 @@ from timing.stopwatch import StepTimer, Stopwatch
 
 from spgcl.errors import InputError
 from spgcl.methods import resolved_settings
-
-CPU = torch.device("cpu")
 
 
 class Clock:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from graphs import CPU, seeded
 from pyarrow import parquet
 from timing import reference
 from timing.reference_probe import probe as reference_probe
@@ -15,7 +16,6 @@ from spgcl.evaluation import probe
 from spgcl.methods import create
 from spgcl.methods.presets import preset
 
-CPU = torch.device("cpu")
 NORMS = ("none", "plain", "affine")
 
 
@@ -31,12 +31,12 @@ def prepared_reference(dataset, settings):
 def copy_weights(method, model):
     """Give the reference the weights of an SPGCL."""
     encoder = method.encoder
-    for place, layer in enumerate((model.first, model.second)):
-        layer.lin.weight.data = encoder.convolutions[place].weight.data.T.clone()
-        layer.bias.data = encoder.convolutions[place].bias.data.clone()
-    for place, norm in enumerate((model.first_norm, model.second_norm)):
-        if len(encoder.norms):
-            norm.load_state_dict(encoder.norms[place].state_dict())
+    for layer, ours in zip((model.first, model.second), encoder.convolutions, strict=True):
+        layer.lin.weight.data = ours.weight.data.T.clone()
+        layer.bias.data = ours.bias.data.clone()
+    # Without batch norm there are none.
+    for norm, ours in zip((model.first_norm, model.second_norm), encoder.norms, strict=False):
+        norm.load_state_dict(ours.state_dict())
     model.activation.load_state_dict(encoder.activation.state_dict())
     model.head.load_state_dict(method.head.state_dict())
 
@@ -45,7 +45,7 @@ def both(dataset, settings):
     method = create("spgcl", dataset.graph.num_features, seed=3, settings=settings).double()
     prepared = method.prepare(dataset.graph, CPU)
     prepared.graph = replace(prepared.graph, features=prepared.graph.features.double())
-    generator = torch.Generator().manual_seed(5)
+    generator = seeded(5)
     for parameter in method.parameters():
         # Biases start at zero and scales at one, which would hide a term that is left out.
         parameter.data += torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
@@ -72,8 +72,8 @@ def test_loss_and_gradients_are_ours_where_nothing_is_drawn(
         negative_weight=0,
     )
     method, prepared, model, data = both(tiny, settings)
-    ours = method.loss(prepared, 0, torch.Generator().manual_seed(0))
-    theirs = model.loss(data, *model.draw(data, torch.Generator().manual_seed(0)))
+    ours = method.loss(prepared, 0, seeded(0))
+    theirs = model.loss(data, *model.draw(data, seeded(0)))
 
     torch.testing.assert_close(theirs, ours, rtol=1e-6, atol=1e-8)
     ours.backward()
@@ -97,8 +97,8 @@ def test_the_loss_with_negatives_is_ours_up_to_which_ones_are_drawn(tiny, tiny_s
     )
     method, prepared, model, data = both(tiny, settings)
     with torch.no_grad():
-        ours = method.loss(prepared, 0, torch.Generator().manual_seed(0))
-        theirs = model.loss(data, *model.draw(data, torch.Generator().manual_seed(0)))
+        ours = method.loss(prepared, 0, seeded(0))
+        theirs = model.loss(data, *model.draw(data, seeded(0)))
 
     torch.testing.assert_close(theirs, ours, rtol=0.01, atol=0)
 
@@ -115,7 +115,7 @@ def test_embeddings_are_ours(tiny, tiny_settings, batch_norm):
 def test_the_loss_is_the_published_sum_over_negatives(tiny, tiny_settings):
     settings = tiny_settings(negatives=7, negative_weight=7, dropout=0, batch_norm="none")
     model, data = prepared_reference(tiny, settings)
-    pool, negatives = model.draw(data, torch.Generator().manual_seed(1))
+    pool, negatives = model.draw(data, seeded(1))
     with torch.no_grad():
         head = model.head(model.encode(data)[pool].clamp(min=0))
         rows = [row / row.norm() for row in head]
@@ -123,14 +123,14 @@ def test_the_loss_is_the_published_sum_over_negatives(tiny, tiny_settings):
         for anchor in range(len(pool)):
             similarities = sorted((float(rows[anchor] @ other) for other in rows), reverse=True)
             expected -= 2 * sum(similarities[:3]) / 3
-            expected += sum(float(rows[anchor] @ rows[place]) ** 2 for place in negatives[anchor].tolist())
+            expected += sum(float(rows[anchor] @ rows[index]) ** 2 for index in negatives[anchor].tolist())
         assert float(model.loss(data, pool, negatives)) == pytest.approx(expected / len(pool), rel=1e-9)
 
 
 def test_the_pool_has_an_entry_for_every_seed_that_reaches_a_node(tiny, tiny_settings):
     settings = tiny_settings(seeds=60, pool_size=0, hops=2)
     model, data = prepared_reference(tiny, settings)
-    pool, negatives = model.draw(data, torch.Generator().manual_seed(0))
+    pool, negatives = model.draw(data, seeded(0))
     near = tiny.graph.adjacency.toarray() + np.eye(60)
 
     assert np.array_equal(np.bincount(pool.numpy(), minlength=60), np.count_nonzero(near @ near, axis=1))
@@ -142,7 +142,7 @@ def test_the_pool_has_an_entry_for_every_seed_that_reaches_a_node(tiny, tiny_set
 def test_a_pool_is_cut_to_its_size(tiny, tiny_settings):
     model, data = prepared_reference(tiny, tiny_settings(pool_size=11))
 
-    assert len(model.draw(data, torch.Generator().manual_seed(0))[0]) == 11
+    assert len(model.draw(data, seeded(0))[0]) == 11
 
 
 def test_training_lowers_the_loss(tiny, tiny_settings):
@@ -200,7 +200,7 @@ def test_written_embeddings_can_be_read(tmp_path):
 
 def test_draws_differ_from_step_to_step(tiny, tiny_settings):
     model, data = prepared_reference(tiny, tiny_settings())
-    generator = torch.Generator().manual_seed(0)
+    generator = seeded(0)
     pools = [tuple(model.draw(data, generator)[0].tolist()) for _ in range(3)]
 
     assert all(one != other for one, other in itertools.combinations(pools, 2))
