@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from spgcl.evaluation import health
 from spgcl.evaluation.health import class_centre_distance, observer, selected_homophily
 from spgcl.graph import Graph
 from spgcl.methods import create
@@ -65,7 +64,7 @@ def test_selected_homophily_is_that_of_naive_loops(positives):
 def test_blocks_of_anchors_give_the_same(monkeypatch):
     vectors, labels = make_vectors()
     whole = selected_homophily(vectors, labels, 4)
-    monkeypatch.setattr(health, "_BLOCK_ROWS", 7)
+    monkeypatch.setattr("spgcl.engine.similarity._SIMILARITY_ENTRIES", 7 * 40)
     assert selected_homophily(vectors, labels, 4) == pytest.approx(whole, abs=1e-6)
 
 
