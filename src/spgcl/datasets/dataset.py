@@ -42,6 +42,11 @@ class Splits:
     def __len__(self) -> int:
         return len(self.train)
 
+    @property
+    def restarts(self) -> int:
+        """Restarts of a classifier per split in the paper's protocol: ten if there is one split."""
+        return 10 if len(self) == 1 else 1
+
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
