@@ -4,7 +4,7 @@ import pytest
 import torch
 from packing import needs_packing
 
-from spgcl.evaluation.fixed_rows import (
+from spgcl.engine.fixed_rows import (
     BLOCK_ROWS,
     BlockedRows,
     PackedRows,
