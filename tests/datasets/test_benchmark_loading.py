@@ -179,12 +179,12 @@ def test_coauthor_physics_loads_in_little_memory(benchmark_folder):
         (
             np.arange(60),
             {"stratified": True},
-            "no class has the 6 labelled nodes that 10/10/80 splits need of",
+            "no class has the 6 labelled nodes that 10/10/80 splits need",
         ),
         (
             np.arange(60) // 5,
             {"stratified": True},
-            "one, the largest has 5; label more nodes or join classes",
+            "the largest has 5; label more nodes or join classes",
         ),
         (np.zeros(5, int), {}, "5 labelled nodes are too few for 10/10/80 splits; label at least 6"),
         (np.full(9, -1), {}, "0 labelled nodes are too few for 10/10/80 splits; label at least 6"),
