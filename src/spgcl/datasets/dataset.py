@@ -101,7 +101,7 @@ def random_splits(
     if not masks.any(axis=2).all():
         _refuse_few(max(map(len, groups), default=0), fractions, f"{percent} splits", stratified=stratified)
     source = f"seeded{' stratified' if stratified else ''} {percent}"
-    return Splits(*masks, source=source)
+    return Splits(train=masks[0], validation=masks[1], test=masks[2], source=source)
 
 
 def _part_sizes(count: int, fractions: tuple[float, float, float]) -> tuple[int, int, int]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from spgcl.engine.similarity import comparable_rows
 from spgcl.errors import InputError, unknown
@@ -63,9 +64,9 @@ def comparable_embeddings(embeddings: Any) -> NDArray[np.float32]:
 
 
 def checked_task(
-    embeddings: Any, labels: Any, splits: "Splits", metric: str
-) -> tuple[NDArray[np.float32], NDArray[np.int64], int]:
-    """Embeddings, labels and number of classes, checked against the splits and the metric."""
+    embeddings: Any, labels: Any, splits: "Splits", metric: str, device: str | torch.device
+) -> tuple[Tensor, Tensor, int]:
+    """Embeddings and labels on a device, and the number of classes, checked against splits and metric."""
     vectors = checked_embeddings(embeddings)
     num_nodes = splits.train.shape[1]
     if len(vectors) != num_nodes:
@@ -77,7 +78,7 @@ def checked_task(
         raise InputError(f"roc_auc needs two classes, the labels have {num_classes}; use metric='accuracy'")
     for part in ("train", "validation", "test"):
         _check_part(part, getattr(splits, part), values, metric)
-    return vectors, values, num_classes
+    return torch.from_numpy(vectors).to(device), torch.from_numpy(values).to(device), num_classes
 
 
 def _check_part(part: str, masks: NDArray[np.bool_], labels: NDArray[np.int64], metric: str) -> None:

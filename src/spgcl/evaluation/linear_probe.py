@@ -79,12 +79,11 @@ def probe(
         device: Where to compute.
         progress: Called now and then with the fraction that is done.
     """
-    checked, values, num_classes = checked_task(embeddings, labels, splits, metric)
+    vectors, targets, num_classes = checked_task(embeddings, labels, splits, metric, device)
     starts = splits.restarts if starts is None else starts
     for name, count in (("starts", starts), ("epochs", epochs)):
         if count < 1:
             raise InputError(f"{name} is {count}; a probe needs at least 1")
-    vectors, targets = torch.from_numpy(checked).to(device), torch.from_numpy(values).to(device)
     initial = initial_weights(len(splits), starts, num_classes, vectors.shape[1], seed)
     records: list[SplitScore] = []
     for stack in _stacks(vectors, targets, splits, starts * num_classes):
@@ -104,8 +103,7 @@ def predict_first_split(
     device: str | torch.device = "cpu",
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Test nodes of the first split, and the class of each by the first layer that `probe` trains there."""
-    checked, values, num_classes = checked_task(embeddings, labels, splits, metric)
-    vectors, targets = torch.from_numpy(checked).to(device), torch.from_numpy(values).to(device)
+    vectors, targets, num_classes = checked_task(embeddings, labels, splits, metric, device)
     weights, biases = initial_weights(len(splits), splits.restarts, num_classes, vectors.shape[1], _SEED)
     first = replace(splits, **{part: getattr(splits, part)[:1] for part in ("train", "validation", "test")})
     (stack,) = _stacks(vectors, targets, first, num_classes)

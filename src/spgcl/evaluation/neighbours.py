@@ -40,11 +40,10 @@ def knn(
         metric: "accuracy", or "roc_auc" for two classes.
         device: Where to compute.
     """
-    checked, values, num_classes = checked_task(embeddings, labels, splits, metric)
+    vectors, classes, num_classes = checked_task(embeddings, labels, splits, metric, device)
     if neighbours < 1:
         raise InputError(f"neighbours is {neighbours}; at least one has to vote")
-    rows = unit_rows(comparable_rows(torch.from_numpy(checked)).to(device))
-    classes = torch.from_numpy(values).to(device)
+    rows = unit_rows(comparable_rows(vectors))
     found = []
     for split in range(len(splits)):
         voters = nodes_of(splits.train[split], device)

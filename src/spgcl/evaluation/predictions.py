@@ -26,24 +26,19 @@ def score_predictions(
         splits: The splits that the models were trained with, in that order.
         metric: "accuracy", or "roc_auc" for two classes.
     """
-    checked, values, num_classes = checked_task(class_scores, labels, splits, metric)
+    scores, targets, num_classes = checked_task(class_scores, labels, splits, metric, "cpu")
     starts = splits.restarts
     models = len(splits) * starts
-    if checked.shape[1] != models * num_classes:
+    if scores.shape[1] != models * num_classes:
         raise InputError(
-            f"{checked.shape[1]} class scores per node, but {models} models of {num_classes} classes "
+            f"{scores.shape[1]} class scores per node, but {models} models of {num_classes} classes "
             f"give {models * num_classes}; train a supervised method with these labels and splits"
         )
-    logits = torch.from_numpy(checked).view(-1, len(splits), starts, num_classes)
-    targets = torch.from_numpy(values)
+    logits = scores.view(-1, len(splits), starts, num_classes)
     records: list[SplitScore] = []
     for split in range(len(splits)):
         parts = [nodes_of(masks[split], "cpu") for masks in (splits.validation, splits.test)]
-        scores = [MEASURES[metric](logits[nodes, split][None], targets[nodes][None])[0] for nodes in parts]
-        records += [
-            SplitScore(split, start, 100 * validation, 100 * test)
-            for start, (validation, test) in enumerate(
-                zip(scores[0].tolist(), scores[1].tolist(), strict=True)
-            )
-        ]
+        found = [MEASURES[metric](logits[nodes, split][None], targets[nodes][None])[0] for nodes in parts]
+        pairs = (100 * torch.stack(found, dim=1)).tolist()
+        records += [SplitScore(split, start, *pair) for start, pair in enumerate(pairs)]
     return Scores.of(records, metric=metric, protocol="predictions", starts_of="training starts")

@@ -48,12 +48,11 @@ def tuned_probe(
         device: Where to compute.
         progress: Called now and then with the fraction that is done.
     """
-    checked, values, num_classes = checked_task(embeddings, labels, splits, metric)
+    vectors, targets, num_classes = checked_task(embeddings, labels, splits, metric, device)
     if not strengths or min(strengths) <= 0:
         raise InputError(f"strengths are {list(strengths)}; give one or more positive numbers")
     ordered = sorted(strengths, reverse=True)
-    vectors = torch.nn.functional.normalize(comparable_rows(torch.from_numpy(checked)).to(device))
-    targets = torch.from_numpy(values).to(device)
+    vectors = torch.nn.functional.normalize(comparable_rows(vectors))
     records: list[SplitScore] = []
     # Where batches do not pay, splits are solved one by one, so that none waits for the slowest.
     most_bytes = _STACK_BYTES if prefers_large_batches(vectors) else 1
