@@ -107,8 +107,8 @@ def test_a_zero_vector_is_similar_to_nothing():
 
 
 @pytest.mark.parametrize(
-    ("row", "count", "message"), [(9, 1, "row 9"), (-1, 1, "row -1"), (0, 0, "count is 0")]
+    ("row", "count", "named"), [(9, 1, "row 9"), (-1, 1, "row -1"), (0, 0, "count is 0")]
 )
-def test_most_similar_refuses_what_it_cannot_answer(row, count, message):
-    with pytest.raises(InputError, match=message):
+def test_most_similar_refuses_what_it_cannot_answer(row, count, named):
+    with pytest.raises(InputError, match=named):
         most_similar(np.ones((4, 3)), row, count)
