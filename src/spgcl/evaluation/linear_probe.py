@@ -212,7 +212,7 @@ def _measure(logits: Tensor, labels: Tensor, metric: str) -> Tensor:
 class Training:
     """Epochs on the training rows; on CUDA a round of them is captured once and replayed, as one launch."""
 
-    def __init__(self, stack: Stack, weights: Tensor, learning_rate: float, *, record: bool = True) -> None:
+    def __init__(self, stack: Stack, weights: Tensor, learning_rate: float) -> None:
         # The restarts of a split share its rows, as the splits of a group do: columns of one product.
         self._weights = weights.reshape(len(stack.train), -1, weights.shape[-1]).clone()
         self._rows = fixed_rows(stack.train, self._weights.shape[1])
@@ -221,29 +221,23 @@ class Training:
         self._rounds = weights.new_empty(len(weights), _ROUND, *weights.shape[1:])
         # Adam works entry by entry: one optimiser over the stacked weights equals one per split and restart.
         self._optimiser = Adam([([self._weights], 0.0)], learning_rate, decoupled=False)
-        self._recordable, self._warm = can_capture(weights) and record, False
+        self._recordable = can_capture(weights)
         self._recording: torch.cuda.CUDAGraph | None = None
-
-    @property
-    def is_recorded(self) -> bool:
-        """Whether a round has been captured."""
-        return self._recording is not None
 
     def advance(self, epochs: int) -> Tensor:
         """Train for at most one round; the weights after each epoch, as `_Best.update` takes them."""
         if not self._recordable or epochs < _ROUND:
             self._compute(epochs)
-        elif not self._warm:
-            self._warm = True
+        elif self._recording is not None:
+            self._recording.replay()
+        else:
             with aside():
                 self._compute(epochs)
-        else:
-            if self._recording is None:
-                self._recording = torch.cuda.CUDAGraph()
-                self._optimiser.drop_gradients()
-                with recording(self._recording):
-                    self._compute(epochs)
-            self._recording.replay()
+            # Captured work is not run: this is for the rounds that follow.
+            self._recording = torch.cuda.CUDAGraph()
+            self._optimiser.drop_gradients()
+            with recording(self._recording):
+                self._compute(epochs)
         return self._rounds[:, :epochs]
 
     def _compute(self, epochs: int) -> None:
