@@ -19,22 +19,22 @@ HALF = len(CONTENT) // 2
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Serves `server.content`, each request in the next of the `server.manners`, and keeps a log."""
+    """Serves `server.content`, each request by the next of the `server.behaviours`, and keeps a log."""
 
     def do_GET(self):
         server = self.server
         wanted = self.headers.get("Range")
         server.log.append((self.path, wanted))
-        manner = server.manners.pop(0) if server.manners else "whole"
-        if self.path not in server.content or manner == "missing":
+        behaviour = server.behaviours.pop(0) if server.behaviours else "whole"
+        if self.path not in server.content or behaviour == "missing":
             self.send_error(404)
             return
-        if manner == "busy":
+        if behaviour == "busy":
             self.send_error(503)
             return
         body = server.content[self.path]
         start = (
-            int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted and manner != "no ranges" else 0
+            int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted and behaviour != "no ranges" else 0
         )
         if start >= len(body):
             self.send_error(416)
@@ -44,10 +44,10 @@ class _Handler(BaseHTTPRequestHandler):
         if start:
             self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
         self.end_headers()
-        sent = body[start : len(body) // 2] if manner in ("truncated", "cut") else body[start:]
+        sent = body[start : len(body) // 2] if behaviour in ("truncated", "cut") else body[start:]
         self.wfile.write(sent)
-        if manner == "cut":
-            # A reset instead of an orderly end: what a fallen line looks like.
+        if behaviour == "cut":
+            # A reset instead of an orderly end, as when a line is cut.
             self.wfile.flush()
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.connection.close()
@@ -64,7 +64,7 @@ class _Handler(BaseHTTPRequestHandler):
 def server(monkeypatch):
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     running = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    running.content, running.manners, running.log = {"/toy/sub/file.bin": CONTENT}, [], []
+    running.content, running.behaviours, running.log = {"/toy/sub/file.bin": CONTENT}, [], []
     running.url = f"http://127.0.0.1:{running.server_port}"
     thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -113,20 +113,20 @@ def test_a_file_arrives_checked_and_a_second_run_does_nothing(server, target):
     assert _fetch() == [] and len(server.log) == 1
 
 
-@pytest.mark.parametrize("manner", ["truncated", "cut"])
-def test_a_broken_transfer_is_resumed_where_it_stopped(server, target, manner):
-    server.manners = [manner]
+@pytest.mark.parametrize("behaviour", ["truncated", "cut"])
+def test_a_broken_transfer_is_resumed_where_it_stopped(server, target, behaviour):
+    server.behaviours = [behaviour]
     _fetch()
     assert target.read_bytes() == CONTENT
     (first, second) = (wanted for _, wanted in server.log)
     assert first is None
     # A reset may throw away bytes that were still on their way; an orderly end does not.
     resumed = int(second.removeprefix("bytes=").removesuffix("-"))
-    assert resumed == HALF if manner == "truncated" else 0 < resumed <= HALF
+    assert resumed == HALF if behaviour == "truncated" else 0 < resumed <= HALF
 
 
 def test_a_line_that_stays_bad_keeps_the_part_for_the_next_run(server, target):
-    server.manners = ["truncated"] + ["busy"] * (ATTEMPTS - 1)
+    server.behaviours = ["truncated"] + ["busy"] * (ATTEMPTS - 1)
     with pytest.raises(InputError, match=r"503 .*resume") as caught:
         _fetch()
     assert "\n" not in str(caught.value) and len(server.log) == ATTEMPTS
@@ -137,7 +137,7 @@ def test_a_line_that_stays_bad_keeps_the_part_for_the_next_run(server, target):
 
 
 def test_a_server_without_ranges_starts_over(server, target):
-    server.manners = ["truncated", "no ranges"]
+    server.behaviours = ["truncated", "no ranges"]
     _fetch()
     assert target.read_bytes() == CONTENT
 
@@ -172,7 +172,7 @@ def test_a_damaged_file_is_replaced(server, target):
 
 
 def test_a_missing_file_names_the_address_and_the_option(server, target):
-    server.manners = ["missing"]
+    server.behaviours = ["missing"]
     with pytest.raises(InputError, match=r"file\.bin: 404 .*--mirror"):
         _fetch()
     assert len(server.log) == 1 and files_in(target.parent) == []

@@ -107,16 +107,12 @@ def _draw_pairs(
         one, other = offsets[chosen[0]] + first, offsets[chosen[1]] + second
         drawn = np.minimum(one, other) * num_nodes + np.maximum(one, other)
         before = len(keys)
-        keys = _distinct(np.concatenate([keys, drawn]))
+        # For tens of millions of keys, sorting is several times faster than the hash table of `numpy.unique`.
+        keys = np.concatenate([keys, drawn])
+        keys.sort()
+        keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
         missing -= len(keys) - before
     return keys
-
-
-def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    # For tens of millions of keys, sorting is several times faster than the hash table of `numpy.unique`.
-    keys.sort()
-    fresh = np.concatenate([[True], keys[1:] != keys[:-1]])
-    return np.asarray(keys[fresh])
 
 
 def _draw_features(

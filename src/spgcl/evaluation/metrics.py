@@ -54,7 +54,7 @@ def normalised_mutual_information(classes: Tensor, clusters: Tensor) -> float:
 
 
 def adjusted_rand_index(classes: Tensor, clusters: Tensor) -> float:
-    """Fraction of row pairs on which two labelings agree, scaled to 0 for chance and at most 1.
+    """Fraction of row pairs on which two labelings agree, rescaled to 0 for random labelings and at most 1.
 
     Args:
         classes: Class of every row, from 0.

@@ -52,7 +52,7 @@ class Stack:
 
 
 def padded_width(width: int) -> int:
-    """Columns of a row of `width` values, the one behind them and what is added for alignment."""
+    """Columns of a stored row: `width` values, a one for the bias, and zeros for alignment."""
     return -(width + 1) // _ALIGNMENT * -_ALIGNMENT
 
 
