@@ -123,7 +123,7 @@ def copied(benchmark_folder, tmp_path, monkeypatch):
 def test_a_tampered_pickle_is_refused_before_it_is_opened(copied):
     folder = copied("cora")
     trace = folder / "trace"
-    # The size is kept, so that only the checksum can tell; opened, it would run the command.
+    # The size is kept, so that only the checksum differs; opening it would run the command.
     planted = f"cos\nsystem\n(S'touch {trace}'\ntR.".encode()
     path = folder / "ind.cora.graph"
     path.write_bytes(planted.ljust(path.stat().st_size, b"#"))

@@ -27,14 +27,14 @@ def neighbours_of(graph, node):
 def test_homophilies_equal_naive_loops(directed, unlabelled):
     graph, labels = make_labelled(directed=directed)
     labels[:unlabelled] = -1
-    shares, edges = [], []
+    fractions, edges = [], []
     for node in range(60):
         known = [other for other in neighbours_of(graph, node) if labels[other] >= 0 and labels[node] >= 0]
         same = [labels[other] == labels[node] for other in known]
         edges += same
-        shares += [np.mean(same)] if same else []
+        fractions += [np.mean(same)] if same else []
     assert edge_homophily(graph, labels) == pytest.approx(np.mean(edges))
-    assert node_homophily(graph, labels) == pytest.approx(np.mean(shares))
+    assert node_homophily(graph, labels) == pytest.approx(np.mean(fractions))
 
 
 def test_class_mixing_says_where_the_edges_of_a_class_lead():
