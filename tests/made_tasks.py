@@ -1,4 +1,4 @@
-"""Embeddings with classes to tell apart, and splits of them."""
+"""Embeddings of distinguishable classes, and splits of them."""
 
 import numpy as np
 

@@ -1,10 +1,8 @@
-"""A mark for tests of rows that torch lays out beforehand."""
+"""A mark for tests of rows that torch packs."""
 
 import pytest
 import torch
 
-from spgcl.evaluation.fixed_rows import can_pack
+from spgcl.engine.fixed_rows import can_pack
 
-needs_packing = pytest.mark.skipif(
-    not can_pack(torch.zeros(1)), reason="torch has no library here that lays out rows"
-)
+needs_packing = pytest.mark.skipif(not can_pack(torch.zeros(1)), reason="torch cannot pack rows here")

@@ -144,7 +144,7 @@ def test_eval_with_other_labels(fitted, tmp_path, capsys):
 
 def test_people_get_tables_without_control_characters(fitted, capsys):
     for arguments, expected in (
-        (["eval", str(fitted), "--threads", "1"], "linear probe (paper)  accuracy"),
+        (["eval", str(fitted), "--threads", "1"], "paper's probe  accuracy"),
         (["similar", str(fitted), "3", "-k", "2"], "node  similarity"),
         (["methods"], "negative_weight"),
         (["inspect", "csbm-heterophilic"], "transformed homophily"),

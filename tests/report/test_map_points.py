@@ -7,10 +7,10 @@ import pytest
 
 from spgcl.errors import InputError
 from spgcl.evaluation import most_similar
+from spgcl.evaluation.neighbours import nearest_nodes
 from spgcl.graph import Graph
 from spgcl.report.columns import Column, categorised, read_columns
 from spgcl.report.material import MOST_NODES
-from spgcl.report.nearest import nearest_nodes
 from spgcl.report.page import write_page
 from spgcl.report.points import map_data, packed
 from spgcl.report.single import describe_run
@@ -51,7 +51,7 @@ def test_nearest_nodes_are_those_of_the_search_for_one(monkeypatch):
     vectors[3] = 0
     vectors[7] *= 1e20
     vectors[8] *= 1e-20
-    monkeypatch.setattr("spgcl.report.nearest._BLOCK_ENTRIES", 50 * 8)
+    monkeypatch.setattr("spgcl.engine.similarity._SIMILARITY_ENTRIES", 50 * 8)
     nearest, similarities = nearest_nodes(vectors, 10)
     for row in (0, 3, 8, 49):
         expected, values = most_similar(vectors, row, 10)

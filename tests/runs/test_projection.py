@@ -5,8 +5,8 @@ import pytest
 from pyarrow import parquet
 
 from spgcl.cli import run
+from spgcl.evaluation.neighbours import nearest_nodes
 from spgcl.io import read_coordinates, read_embeddings, write_embeddings
-from spgcl.report.nearest import nearest_nodes
 from spgcl.runs.plane import plane_of, principal_components, principal_plane, umap_plane
 
 QUICK = ["--threads", "1", "--steps", "3", "--set", "hidden=8", "--set", "seeds=16", "--set", "pool_size=64"]

@@ -52,13 +52,13 @@ def evaluate(
 
 
 def _show(record: dict[str, Any]) -> None:
-    from spgcl.evaluation.scores import scored_by
+    from spgcl.evaluation.scores import PROTOCOLS
 
     rows: list[list[str]] = []
     title = f"{record['method']} on {record['dataset']}"
     if "mean" in record:
         title += f" ({record['split_source']} splits)"
-        rows.append(_scored(scored_by(record["protocol"]), record, record))
+        rows.append(_scored(PROTOCOLS[record["protocol"]], record, record))
     if "knn" in record:
         rows.append(_scored("k-NN", record, record["knn"]))
     for part, name in (("k-means", "clustering"), ("link prediction", "link_prediction")):

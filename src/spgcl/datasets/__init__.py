@@ -1,4 +1,4 @@
-"""Named benchmarks: the table of entries, checked files, one reader a file format, synthetic graphs."""
+"""Named benchmarks: table of entries, checked files, one reader per file format, synthetic graphs."""
 
 from spgcl.datasets.dataset import Dataset, Splits, random_splits
 from spgcl.datasets.loading import load, names

@@ -1,4 +1,4 @@
-"""The figures of a loaded benchmark beside those of the paper's table 8."""
+"""The figures of a loaded benchmark compared with the paper's table 8."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -21,10 +21,10 @@ _DECIMALS = {"edge_homophily": 3, "node_homophily": 3, "average_degree": 2}
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure: as measured, as printed, as measured the paper's way, and why the first two differ.
+    """One figure: as measured, as printed, as measured in the paper's way, and why the first two differ.
 
     Attributes:
-        counted_as_paper: The figure when counted as the paper did, where that is another way and is known.
+        counted_as_paper: The figure as counted by the paper, if it is known and differs.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Figure:
 
 
 def compare(name: str, measure: Measure) -> list[Figure]:
-    """Every figure of a data set as `measure` takes it, with the reason where the paper has another."""
+    """Every figure of a data set, with the reason if the paper has another value."""
     dataset = load(name)
     loaded = measure(dataset.graph, dataset.labels)
     if name not in entries():
@@ -46,9 +46,10 @@ def compare(name: str, measure: Measure) -> list[Figure]:
 
 
 def incoming_homophily(graph: Graph, labels: NDArray[np.int64]) -> float:
-    """Mean over ALL nodes of the share of incoming edges from the node's own class, 0 where none come in.
+    """Mean over ALL nodes of the fraction of incoming edges from the node's own class, 0 if there are none.
 
-    This is how the paper's node homophily was computed: over the edges as listed, isolated nodes as zeros.
+    The paper's node homophily was computed in this way: over the edges as listed, with zeros for isolated
+    nodes.
     """
     same = np.repeat(labels, graph.degrees) == labels[graph.columns]
     incoming = np.bincount(graph.columns, minlength=graph.num_nodes)
@@ -78,9 +79,9 @@ def _figure(known: Entry, figure: str, loaded: float, counted: float | None) -> 
 
 
 def agrees(figure: str, measured: float, printed: float) -> bool:
-    """Whether a measured figure is the printed one, to the digits that are printed."""
+    """Whether a measured figure rounds to the printed one."""
     decimals = _DECIMALS.get(figure, 0)
-    # Half a unit of the last digit, and a little: the paper rounds some halves down.
+    # Slightly more than half a unit of the last digit: the paper rounds some halves down.
     return abs(measured - printed) <= 0.55 * 10**-decimals if decimals else measured == printed
 
 

@@ -1,4 +1,4 @@
-"""A graph with what an evaluation needs beside it: labels, splits, metric."""
+"""A graph with labels, splits and a metric to evaluate embeddings by."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -18,7 +18,7 @@ class Splits:
     """Train, validation and test nodes of several splits, as boolean masks of shape (num_splits, num_nodes).
 
     Attributes:
-        source: Where they come from, in words a table can show ("published", "seeded 10/10/80").
+        source: Where they come from, for display ("published", "seeded 10/10/80").
     """
 
     train: NDArray[np.bool_]
@@ -42,10 +42,15 @@ class Splits:
     def __len__(self) -> int:
         return len(self.train)
 
+    @property
+    def restarts(self) -> int:
+        """Restarts of a classifier per split in the paper's protocol: ten if there is one split."""
+        return 10 if len(self) == 1 else 1
+
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A named benchmark: its label-free graph, and beside it labels (0 ... num_classes - 1) and splits."""
+    """A named benchmark: its label-free graph, labels (0 ... num_classes - 1) and splits."""
 
     name: str
     graph: Graph
@@ -62,7 +67,7 @@ class Dataset:
 
     @property
     def num_classes(self) -> int:
-        """How many classes the labels name."""
+        """Number of classes."""
         return int(self.labels.max()) + 1
 
 
@@ -74,24 +79,24 @@ def random_splits(
     count: int = 10,
     stratified: bool = False,
 ) -> Splits:
-    """Seeded splits: the same on every machine, as NumPy's PCG64 and `permutation` are.
+    """Seeded splits, the same on every machine, like NumPy's PCG64 and `permutation`.
 
-    A node without a label, which has a negative number, is in no part.
+    Nodes without a label, marked by a negative number, are in no part.
     """
     labels = np.asarray(labels)
-    num_nodes = len(labels)
     generator = np.random.default_rng(checked_seed(seed))
-    known = np.flatnonzero(labels >= 0) if labels.dtype.kind in "if" else np.arange(num_nodes)
-    masks = np.zeros((3, count, num_nodes), dtype=np.bool_)
-    groups = (
-        [np.flatnonzero(labels == value) for value in np.unique(labels[known])] if stratified else [known]
-    )
+    known = np.flatnonzero(labels >= 0) if labels.dtype.kind in "if" else np.arange(len(labels))
+    groups = [known]
+    if stratified:
+        groups = [np.flatnonzero(labels == value) for value in np.unique(labels[known])]
+    masks = np.zeros((3, count, len(labels)), dtype=np.bool_)
     for split in range(count):
         for group in groups:
-            order = generator.permutation(group)
-            first, second, _ = np.cumsum(_part_sizes(len(group), fractions))
-            for part, chosen in enumerate((order[:first], order[first:second], order[second:])):
-                masks[part, split, chosen] = True
+            ends = np.cumsum(_part_sizes(len(group), fractions))[:2]
+            for mask, nodes in zip(
+                masks[:, split], np.split(generator.permutation(group), ends), strict=True
+            ):
+                mask[nodes] = True
     percent = "/".join(f"{100 * fraction:.0f}" for fraction in fractions)
     if not masks.any(axis=2).all():
         _refuse_few(max(map(len, groups), default=0), fractions, f"{percent} splits", stratified=stratified)
@@ -107,14 +112,13 @@ def _part_sizes(count: int, fractions: tuple[float, float, float]) -> tuple[int,
 def _refuse_few(
     largest: int, fractions: tuple[float, float, float], splits: str, *, stratified: bool
 ) -> None:
-    """Say how many nodes the largest group needs, unless a share is so small that it needs thousands."""
+    """Report how many nodes the largest group needs, unless that is thousands."""
     sizes = range(largest + 1, 10_000) if min(fractions) > 0 else ()
-    needed = next((count for count in sizes if min(_part_sizes(count, fractions)) > 0), None)
-    if needed is None:
-        return
-    if stratified:
-        raise InputError(
-            f"no class has the {needed} labelled nodes that {splits} need of one, the largest has {largest}; "
-            "label more nodes or join classes"
-        )
-    raise InputError(f"{largest} labelled nodes are too few for {splits}; label at least {needed}")
+    for needed in sizes:
+        if min(_part_sizes(needed, fractions)) > 0:
+            raise InputError(
+                f"no class has the {needed} labelled nodes that {splits} need, the largest has {largest}; "
+                "label more nodes or join classes"
+                if stratified
+                else f"{largest} labelled nodes are too few for {splits}; label at least {needed}"
+            )

@@ -14,10 +14,10 @@ from spgcl.errors import unknown
 
 @dataclass(frozen=True)
 class Form:
-    """One byte-exact shape of a file: where it lies in the data set's folder and what identifies its bytes.
+    """One byte-exact version of a file: its path in the data set's folder and its checksum.
 
     Attributes:
-        git_blob: Git's id of the content, used where no SHA-256 is known.
+        git_blob: Git's id of the content, used if no SHA-256 is known.
     """
 
     path: str
@@ -28,7 +28,7 @@ class Form:
 
 @dataclass(frozen=True)
 class File:
-    """A publisher's file: as served at `url`, and perhaps also as a compressed copy with the same content."""
+    """A publisher's file: as served at `url`, and possibly a compressed copy with the same content."""
 
     url: str
     published: Form
@@ -36,21 +36,21 @@ class File:
 
     @property
     def forms(self) -> tuple[Form, ...]:
-        """Every form whose bytes are accepted, the smaller one first."""
+        """Every accepted form, the smaller one first."""
         return (self.published,) if self.kept is None else (self.kept, self.published)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What is known about a benchmark before any of its files is opened.
+    """Facts about a benchmark that are known before any of its files is opened.
 
     Attributes:
         files: What `load` reads, by role.
-        directed: Files in which edge direction survives, where they are others than `files`.
-        split_seed: Seed of the random splits of a graph that is published without any.
+        directed: Files with edge directions, if these are not `files`.
+        split_seed: Seed of the random splits of a graph that is published without splits.
         paper: The figures of the paper's table 8.
-        differs: Why a figure of the paper is not the one measured from the files.
-        paper_counts: What the paper's homophily is taken over, where that is not the undirected graph.
+        differs: Why a figure of the paper differs from the one measured from the files.
+        paper_counts: What the paper's homophily is taken over, if not the undirected graph.
     """
 
     name: str
@@ -83,7 +83,7 @@ def entries() -> dict[str, Entry]:
 
 
 def entry(name: str) -> Entry:
-    """The entry of a data set that comes from files, or an error with the nearest names."""
+    """The entry of a data set that comes from files, or an error with similar names."""
     if name not in entries():
         raise unknown("data set", name, entries())
     return entries()[name]

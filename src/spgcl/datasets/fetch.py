@@ -1,6 +1,5 @@
-"""Downloads that survive cut connections and never let unchecked bytes have a file's final name."""
+"""Downloads that survive cut connections; a file gets its final name only after its checksum was right."""
 
-import errno
 import http.client
 import time
 import urllib.error
@@ -19,7 +18,6 @@ Progress = Callable[[str, int, int | None], None]
 ATTEMPTS = 4
 BLOCK = 1 << 16
 TIMEOUT_SECONDS = 30
-_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class _NotThereError(Exception):
@@ -27,35 +25,31 @@ class _NotThereError(Exception):
 
 
 class _BrokenOffError(Exception):
-    """The transfer ended early; what arrived is kept."""
+    """The transfer ended early; the part that arrived is kept."""
 
 
 def fetch(
     name: str, *, mirror: str | None = None, progress: Progress | None = None, pause_seconds: float = 1.0
 ) -> list[str]:
-    """Bring the files of a data set into the data folder and return the paths that were written.
+    """Download the files of a data set into the data folder and return the paths that were written.
 
-    Files that are there with the right checksum are left alone.
+    Files with the right checksum are left alone.
 
     Args:
         name: A data set that comes from files.
-        mirror: Address or folder laid out as the data folder is, used instead of the publishers.
-        progress: Called with the file's name, the bytes so far and the total where it is known.
+        mirror: Address or folder laid out like the data folder, used instead of the publishers.
+        progress: Called with the file's name, the bytes so far and the total if it is known.
         pause_seconds: Wait before the second attempt; it doubles with each further one.
     """
     found = entry(name)
     folder = data_folder() / name
+    progress = progress or (lambda *_: None)
     base = None if mirror is None else f"{_mirror_address(mirror)}/{name}"
-    written = []
-    for file in found.all_files:
-        if find(folder, file)[0] != "ok":
-            path = _fetch_file(file, folder, base, progress or _silent, pause_seconds)
-            written.append(str(path))
-    return written
-
-
-def _silent(name: str, done: int, total: int | None) -> None:
-    """Progress for nobody."""
+    return [
+        str(_fetch_file(file, folder, base, progress, pause_seconds))
+        for file in found.all_files
+        if find(folder, file)[0] != "ok"
+    ]
 
 
 def _mirror_address(mirror: str) -> str:
@@ -68,29 +62,24 @@ def _mirror_address(mirror: str) -> str:
 
 
 def _fetch_file(file: File, folder: Path, base: str | None, progress: Progress, pause: float) -> Path:
-    # A mirror may hold either form of a file; a publisher serves one.
-    sources = [(file.url, file.published)]
+    # A mirror may have either form of a file; a publisher has one.
+    urls = {file.published.path: file.url}
     if base is not None:
-        forms = {form.path: form for form in file.forms}.values()
-        sources = [(f"{base}/{quote(form.path)}", form) for form in forms]
+        urls = {form.path: f"{base}/{quote(form.path)}" for form in file.forms}
     refusals = []
-    for url, form in sources:
+    for path, url in urls.items():
+        forms = [form for form in file.forms if form.path == path]
         try:
-            return _download(url, folder / form.path, _same_path(file, form), progress, pause)
+            return _download(url, folder / path, forms, progress, pause)
         except _NotThereError as error:
             refusals.append(f"{url}: {error}")
     raise InputError(f"{' and '.join(refusals)}; get the file from elsewhere with --mirror URL|PATH")
 
 
-def _same_path(file: File, form: Form) -> tuple[Form, ...]:
-    return tuple(other for other in file.forms if other.path == form.path)
-
-
-def _download(url: str, target: Path, forms: tuple[Form, ...], progress: Progress, pause: float) -> Path:
+def _download(url: str, target: Path, forms: list[Form], progress: Progress, pause: float) -> Path:
     part = target.with_name(target.name + ".part")
-    _make_folder(target.parent)
     size = max(form.size or 0 for form in forms)
-    # The second round is for a part file left by something else: from its end no server can make it right.
+    # The second round is for a part file of other content, which no server can complete.
     for _ in range(2 if part.exists() else 1):
         _transfer_with_retries(url, part, size, progress, pause)
         if any(matches(part, form) for form in forms):
@@ -98,15 +87,6 @@ def _download(url: str, target: Path, forms: tuple[Form, ...], progress: Progres
             return target
         part.unlink()
     raise InputError(f"{url} sent other bytes than the published ones; discarded: try --mirror URL|PATH")
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"cannot make the folder {folder} ({error.strerror}); set SPGCL_DATA to one that can be written"
-        ) from None
 
 
 def _transfer_with_retries(url: str, part: Path, size: int, progress: Progress, pause: float) -> None:
@@ -125,7 +105,7 @@ def _transfer_with_retries(url: str, part: Path, size: int, progress: Progress, 
 
 
 def _transfer(url: str, part: Path, size: int, progress: Progress) -> None:
-    """One attempt: append what is missing to the part file, or start over where the server cannot resume."""
+    """One attempt: append the missing bytes to the part file, or start over if the server cannot resume."""
     offset = part.stat().st_size if part.exists() else 0
     with _open(url, offset) as response:
         resumed = offset and response.status == http.client.PARTIAL_CONTENT
@@ -133,16 +113,19 @@ def _transfer(url: str, part: Path, size: int, progress: Progress) -> None:
         length = response.headers.get("Content-Length")
         total = done + int(length) if length is not None else None
         try:
+            part.parent.mkdir(parents=True, exist_ok=True)
             with part.open("ab" if resumed else "wb") as stream:
                 while block := _read(response):
                     stream.write(block)
                     done += len(block)
                     progress(part.name.removesuffix(".part"), done, total)
-                    # More than the file has can only be wrong, and might never end.
+                    # A longer file is wrong, and might never end.
                     if size and done > size:
                         return
         except OSError as error:
-            raise _write_failure(error, part) from None
+            raise InputError(
+                f"cannot write {part} ({error.strerror}); make room or set SPGCL_DATA to another folder"
+            ) from None
     if total is not None and done < total:
         raise _BrokenOffError(f"the transfer broke off at {done:,} of {total:,} bytes")
 
@@ -173,14 +156,3 @@ def _read(response: Any) -> bytes:
         return block
     except (OSError, http.client.HTTPException) as error:
         raise _BrokenOffError(f"the connection was cut ({error or type(error).__name__})") from None
-
-
-def _write_failure(error: OSError, part: Path) -> InputError:
-    if error.errno in _DISK_FULL:
-        part.unlink(missing_ok=True)
-        return InputError(
-            f"no space left for {part.parent}; free some or set SPGCL_DATA to a folder on another disk"
-        )
-    return InputError(
-        f"cannot write {part} ({error.strerror}); set SPGCL_DATA to a folder that can be written"
-    )

@@ -26,7 +26,7 @@ def load(name: str) -> Dataset:
 
 
 def load_directed(name: str) -> Dataset:
-    """The same data set with the edge direction its publisher gave, where that survives in a file."""
+    """The same data set with the publisher's edge directions, if a file has them."""
     found = entry(name)
     if found.directed_reader is None:
         raise InputError(f"{name} is published without edge direction; load it undirected")
@@ -40,6 +40,6 @@ def _dataset(found: Entry, contents: Contents) -> Dataset:
     splits = contents.splits
     if splits is None:
         splits = random_splits(contents.labels, seed=found.split_seed or 0)
-    # What changes on the way in is known for a benchmark and told by `datasets stats`: no news for the user.
+    # For benchmarks, notes about dropped edges are no news: `datasets stats` explains the differences.
     graph = replace(contents.graph, notes=())
     return Dataset(found.name, graph, contents.labels, splits, found.metric)

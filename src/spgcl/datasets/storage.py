@@ -1,4 +1,4 @@
-"""Where benchmark files lie and whether their bytes are the published ones."""
+"""The folder of benchmark files, and whether their bytes are the published ones."""
 
 import hashlib
 import os
@@ -21,11 +21,11 @@ def data_folder() -> Path:
 
 
 def matches(path: Path, form: Form) -> bool:
-    """Whether the bytes at `path` are those of `form`."""
+    """Whether the file at `path` has the bytes of `form`."""
     size = path.stat().st_size
     if form.size is not None and size != form.size:
         return False
-    # Git's id is the SHA-1 of this header and the content: weak, but all that is known of some files.
+    # Git's id is the SHA-1 of this header and the content: weak, but for some files nothing else is known.
     digest = (
         hashlib.sha256() if form.sha256 else hashlib.sha1(f"blob {size}\0".encode(), usedforsecurity=False)
     )
@@ -38,14 +38,14 @@ def matches(path: Path, form: Form) -> bool:
 def find(folder: Path, file: File) -> tuple[State, Path]:
     """State of a file in a data set's folder, and the path of the form that decided it."""
     state: State = "absent"
-    place = folder / file.published.path
+    found = folder / file.published.path
     for form in file.forms:
         path = folder / form.path
         if path.is_file():
             if matches(path, form):
                 return "ok", path
-            state, place = "wrong bytes", path
-    return state, place
+            state, found = "wrong bytes", path
+    return state, found
 
 
 def checked_paths(entry: Entry, files: Mapping[str, File]) -> dict[str, Path]:
@@ -69,6 +69,6 @@ def checked_paths(entry: Entry, files: Mapping[str, File]) -> dict[str, Path]:
 
 
 def is_on_disk(entry: Entry, files: Mapping[str, File]) -> bool:
-    """Whether all of these files of an entry are there, checksums aside."""
+    """Whether all of these files of an entry exist; checksums are not compared."""
     folder = data_folder() / entry.name
     return all(any((folder / form.path).is_file() for form in file.forms) for file in files.values())

@@ -11,7 +11,7 @@ from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.graph.checks import checked_seed
 
-# The signal is weak enough that a node's own features say less about its class than its neighbourhood does.
+# The signal is so weak that the features of its neighbourhood tell more about a node's class than its own.
 _SMALL = {"num_nodes": 1500, "num_classes": 5, "average_degree": 10.0, "num_features": 64, "signal": 1.25}
 BUILT_IN: dict[str, dict[str, Any]] = {
     "csbm-homophilic": {**_SMALL, "homophily": 0.8, "seed": 0},
@@ -32,31 +32,38 @@ def contextual_block_model(
 ) -> Dataset:
     """A graph whose edges and features depend on the classes of the nodes alone.
 
-    Classes are equally large and stand on a ring. Every pair of nodes within a class is joined with one
-    probability, every pair of nodes of neighbouring classes with another, so that the expected average
-    degree and the expected share of edges within classes are the given ones. With two classes this is the
-    paper's model. With more, the ring gives each class a neighbourhood of its own, without which a
-    heterophilic graph would say nothing about classes (of four, opposite ones share their neighbours).
+    Classes have equal sizes and form a ring. Every pair of nodes within a class is joined with one
+    probability, every pair of nodes of neighbouring classes with another, so that the expected average degree
+    and the expected fraction of edges within classes are the given ones. With two classes this is the paper's
+    model. With more, the ring gives each class a neighbourhood of its own; otherwise a heterophilic graph
+    would tell nothing about classes (of four classes, opposite ones still share their neighbours).
 
     Args:
         num_nodes: Nodes in all classes together.
         num_classes: Two or more.
         average_degree: Expected number of neighbours of a node.
-        homophily: Expected share of edges that join equal classes, 0 to 1.
+        homophily: Expected fraction of edges that join equal classes, 0 to 1.
         num_features: Width of the features.
-        signal: Length of a class's mean feature vector; the noise has deviation 1 in every column.
-        seed: Decides everything, the ten stratified 10/10/80 splits included.
+        signal: Length of a class's mean feature vector; the noise has standard deviation 1 in every column.
+        seed: Decides everything, including the ten stratified 10/10/80 splits.
         name: Name of the data set.
     """
-    _check(num_nodes, num_classes, average_degree, homophily, num_features, signal)
+    if num_classes < 2 or num_nodes < 10 * num_classes:
+        raise InputError(f"{num_nodes} nodes in {num_classes} classes: need 2 classes and 10 nodes per class")
+    if not 0 <= homophily <= 1:
+        raise InputError(f"homophily {homophily} is outside 0 to 1")
+    if not 0 < average_degree < num_nodes:
+        raise InputError(f"average degree {average_degree} must be above 0 and below the number of nodes")
+    if num_features < 1 or not 0 <= signal < np.inf:
+        raise InputError(f"need at least one feature and a finite signal, not {num_features} and {signal}")
     generator = np.random.default_rng(checked_seed(seed))
     labels = generator.permutation(np.arange(num_nodes) % num_classes)
     num_edges = num_nodes * average_degree / 2
     order = np.argsort(labels, kind="stable")
-    starts = np.searchsorted(labels[order], np.arange(num_classes + 1))
+    offsets = np.searchsorted(labels[order], np.arange(num_classes + 1))
     within = np.stack([np.arange(num_classes)] * 2)
     keys = [
-        _draw_pairs(blocks, expected, starts, generator)
+        _draw_pairs(blocks, expected, offsets, generator)
         for blocks, expected in (
             (within, homophily * num_edges),
             (_ring(num_classes), (1 - homophily) * num_edges),
@@ -68,36 +75,16 @@ def contextual_block_model(
     return Dataset(name, graph, labels, random_splits(labels, seed=seed, stratified=True))
 
 
-def _check(
-    num_nodes: int,
-    num_classes: int,
-    average_degree: float,
-    homophily: float,
-    num_features: int,
-    signal: float,
-) -> None:
-    if num_classes < 2 or num_nodes < 10 * num_classes:
-        raise InputError(
-            f"{num_nodes} nodes in {num_classes} classes: need two classes and ten nodes a class"
-        )
-    if not 0 <= homophily <= 1:
-        raise InputError(f"homophily {homophily} is outside 0 to 1")
-    if not 0 < average_degree < num_nodes:
-        raise InputError(f"average degree {average_degree} must be above 0 and below the number of nodes")
-    if num_features < 1 or not 0 <= signal < np.inf:
-        raise InputError(f"need at least one feature and a finite signal, not {num_features} and {signal}")
-
-
 def _ring(num_classes: int) -> NDArray[np.int64]:
     first = np.arange(num_classes if num_classes > 2 else 1)
     return np.stack([first, (first + 1) % num_classes])
 
 
 def _draw_pairs(
-    blocks: NDArray[np.int64], expected: float, starts: NDArray[Any], generator: np.random.Generator
+    blocks: NDArray[np.int64], expected: float, offsets: NDArray[Any], generator: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Pairs of places in class order, as `first * num_nodes + second`; all pairs are as likely."""
-    sizes, num_nodes = np.diff(starts), int(starts[-1])
+    """Pairs of positions in class order, as `first * num_nodes + second`; all pairs are equally likely."""
+    sizes, num_nodes = np.diff(offsets), int(offsets[-1])
     same = blocks[0] == blocks[1]
     counts = np.where(
         same, sizes[blocks[0]] * (sizes[blocks[0]] - 1) // 2, sizes[blocks[0]] * sizes[blocks[1]]
@@ -107,35 +94,32 @@ def _draw_pairs(
         raise InputError(
             f"edges would have probability {probability:.2f}, above 0.5: use more nodes or a lower degree"
         )
-    # Binomial, as if each pair were tossed for; given the number of edges, every set of pairs is as likely.
+    # As if every pair were drawn independently: a binomial number of edges, and then any set of so many
+    # pairs.
     missing = int(generator.binomial(counts.sum(), probability))
     keys = np.empty(0, dtype=np.int64)
     while missing:
         chosen = blocks[:, generator.choice(len(counts), size=missing, p=counts / counts.sum())]
-        alike = chosen[0] == chosen[1]
+        same_block = chosen[0] == chosen[1]
         first = generator.integers(sizes[chosen[0]])
-        second = generator.integers(sizes[chosen[1]] - alike)
-        second += alike & (second >= first)
-        one, other = starts[chosen[0]] + first, starts[chosen[1]] + second
+        second = generator.integers(sizes[chosen[1]] - same_block)
+        second += same_block & (second >= first)
+        one, other = offsets[chosen[0]] + first, offsets[chosen[1]] + second
         drawn = np.minimum(one, other) * num_nodes + np.maximum(one, other)
         before = len(keys)
-        keys = _distinct(np.concatenate([keys, drawn]))
+        # For tens of millions of keys, sorting is several times faster than the hash table of `numpy.unique`.
+        keys = np.concatenate([keys, drawn])
+        keys.sort()
+        keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
         missing -= len(keys) - before
     return keys
-
-
-def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    # Sorting is several times quicker than the hash table of `numpy.unique` on tens of millions of keys.
-    keys.sort()
-    fresh = np.concatenate([[True], keys[1:] != keys[:-1]])
-    return np.asarray(keys[fresh])
 
 
 def _draw_features(
     labels: NDArray[np.int64], num_features: int, signal: float, generator: np.random.Generator
 ) -> NDArray[np.float32]:
     means = generator.standard_normal((int(labels.max()) + 1, num_features))
-    # Centred means make two classes +mu and -mu, as in the paper.
+    # Centred, the means of two classes are +mu and -mu, as in the paper.
     means -= means.mean(axis=0)
     means *= signal / np.linalg.norm(means, axis=1, keepdims=True)
     noise = generator.standard_normal((len(labels), num_features), dtype=np.float32)

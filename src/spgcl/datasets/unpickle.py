@@ -1,4 +1,4 @@
-"""Pickles that hold arrays and plain containers, opened without giving them a way to run anything."""
+"""Pickles of arrays and plain containers, opened without running any code in them."""
 
 import collections
 import pickle
@@ -13,11 +13,12 @@ from spgcl.errors import InputError
 
 
 def _dtype(name: str, *_: object) -> np.dtype[Any]:
-    # Old pickles also pass `align` and `copy` as numbers: without effect here, and new NumPy warns about it.
+    # Old pickles also pass `align` and `copy` as numbers: they have no effect, and new NumPy warns about
+    # them.
     return np.dtype(name)
 
 
-# The functions that NumPy's own pickles name, taken from NumPy itself: their module moved between versions.
+# Functions named in NumPy's own pickles, obtained from NumPy because their module moved between versions.
 _RECONSTRUCT: Any = np.empty(0).__reduce__()[0]
 _SCALAR: Any = np.float64(0).__reduce__()[0]
 
@@ -38,7 +39,7 @@ _ADMITTED: dict[tuple[str, str], Callable[..., Any]] = {
 
 class _ArrayUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
-        """The admitted callable of exactly this name; nothing is ever imported."""
+        """The admitted callable of exactly this name; nothing is imported."""
         if (module, name) not in _ADMITTED:
             raise InputError(
                 f"the pickle asks for {module}.{name}; only arrays and plain containers are admitted"

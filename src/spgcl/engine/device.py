@@ -82,3 +82,13 @@ def forget_peak_memory(device: str) -> None:
     """Start CUDA's peak anew, for `peak_memory_mib`; that of the process cannot be."""
     if torch.device(device).type == "cuda":
         torch.cuda.reset_peak_memory_stats()
+
+
+def can_capture(tensor: torch.Tensor) -> bool:
+    """Whether work on the tensor's device can be captured as a CUDA graph."""
+    return tensor.is_cuda
+
+
+def prefers_large_batches(tensor: torch.Tensor) -> bool:
+    """Whether small problems are best solved together: a GPU waits for launches, a CPU for memory."""
+    return tensor.device.type != "cpu"

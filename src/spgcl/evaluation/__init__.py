@@ -1,10 +1,9 @@
-"""How good embeddings are, and what a graph is: the only place where labels are met."""
+"""Scores of embeddings and statistics of graphs; besides supervised methods, only these use labels."""
 
 import importlib
 from typing import Any
 
-# Loaded on first use: the statistics of a graph need none of what the probes need. No module has the name
-# of an export, as importing it would put the module in the place of the function.
+# Each is loaded on first use. No module has the name of an export, as its import would replace the function.
 _EXPORTS = {
     "Scores": "scores",
     "SplitScore": "scores",

@@ -1,30 +1,30 @@
-"""What an evaluation asks of labels, embeddings and splits before it computes anything."""
+"""Checks of labels, embeddings and splits before an evaluation."""
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from spgcl.engine.similarity import comparable_rows
 from spgcl.errors import InputError, unknown
+from spgcl.evaluation.scores import METRICS
 
 if TYPE_CHECKING:
     from spgcl.datasets.dataset import Splits
 
-METRICS = ("accuracy", "roc_auc")
-
 
 def checked_labels(labels: Any, num_nodes: int) -> NDArray[np.int64]:
-    """Labels as int64, one a node; a negative label marks a node whose class is not known."""
+    """Labels as int64, one per node; a negative label marks a node without a class."""
     values = np.asarray(labels)
     if values.ndim != 1 or values.dtype.kind not in "iub":
         raise InputError(
-            f"labels need one integer a node (0 to classes - 1), not {values.dtype} of shape {values.shape}"
+            f"labels need one integer per node (0 to classes - 1), not {values.dtype} of shape {values.shape}"
         )
     if len(values) != num_nodes:
         raise InputError(
-            f"{len(values)} labels do not cover {num_nodes} nodes; give one a node, in node order"
+            f"{len(values)} labels do not cover {num_nodes} nodes; give one per node, in node order"
         )
     if not (values >= 0).any():
         raise InputError("no node has a label")
@@ -32,7 +32,7 @@ def checked_labels(labels: Any, num_nodes: int) -> NDArray[np.int64]:
 
 
 def checked_classes(labels: Any, num_nodes: int) -> tuple[NDArray[np.int64], int]:
-    """Labels of at least two classes, and how many classes they number (0 to the largest)."""
+    """Labels of at least two classes, and the number of classes from 0 to the largest."""
     values = checked_labels(labels, num_nodes)
     present = np.unique(values[values >= 0])
     if len(present) < 2:
@@ -41,13 +41,13 @@ def checked_classes(labels: Any, num_nodes: int) -> tuple[NDArray[np.int64], int
 
 
 def checked_embeddings(embeddings: Any) -> NDArray[np.float32]:
-    """Embeddings as a finite float32 matrix, one row a node; tensors of any device are accepted."""
+    """Embeddings as a finite float32 matrix, one row per node; tensors of any device are accepted."""
     if hasattr(embeddings, "detach"):
         embeddings = embeddings.detach().cpu().numpy()
     values = np.ascontiguousarray(embeddings, dtype=np.float32)
     if values.ndim != 2 or not values.size:
-        raise InputError(f"embeddings need one row a node, not shape {values.shape}")
-    # A sum is finite only if every entry is (barring overflow, which the second look settles).
+        raise InputError(f"embeddings need one row per node, not shape {values.shape}")
+    # A sum that is not finite may be an overflow; only then every entry is checked.
     if not np.isfinite(values.sum(dtype=np.float64)) and not np.isfinite(values).all():
         row, column = np.argwhere(~np.isfinite(values))[0].tolist()
         raise InputError(
@@ -58,15 +58,15 @@ def checked_embeddings(embeddings: Any) -> NDArray[np.float32]:
 
 def comparable_embeddings(embeddings: Any) -> NDArray[np.float32]:
     """Checked embeddings whose rows can be squared, see `spgcl.engine.similarity.comparable_rows`."""
-    # PyTorch warns of arrays that it could not write to.
+    # torch.from_numpy warns about read-only arrays.
     values = np.require(checked_embeddings(embeddings), requirements="W")
     return np.asarray(comparable_rows(torch.from_numpy(values)).numpy())
 
 
 def checked_task(
-    embeddings: Any, labels: Any, splits: "Splits", metric: str
-) -> tuple[NDArray[np.float32], NDArray[np.int64], int]:
-    """Embeddings, labels and number of classes of a classification that the splits and the metric fit."""
+    embeddings: Any, labels: Any, splits: "Splits", metric: str, device: str | torch.device
+) -> tuple[Tensor, Tensor, int]:
+    """Embeddings and labels on a device, and the number of classes, checked against splits and metric."""
     vectors = checked_embeddings(embeddings)
     num_nodes = splits.train.shape[1]
     if len(vectors) != num_nodes:
@@ -78,7 +78,7 @@ def checked_task(
         raise InputError(f"roc_auc needs two classes, the labels have {num_classes}; use metric='accuracy'")
     for part in ("train", "validation", "test"):
         _check_part(part, getattr(splits, part), values, metric)
-    return vectors, values, num_classes
+    return torch.from_numpy(vectors).to(device), torch.from_numpy(values).to(device), num_classes
 
 
 def _check_part(part: str, masks: NDArray[np.bool_], labels: NDArray[np.int64], metric: str) -> None:

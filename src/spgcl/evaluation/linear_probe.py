@@ -1,6 +1,23 @@
-"""The paper's linear probe: all splits and random starts trained at once."""
+"""The paper's linear probe.
 
-from collections.abc import Callable
+For one split and one restart, the protocol is
+
+    layer = nn.Linear(width, num_classes)
+    optimiser = Adam(layer.parameters(), lr=5e-4)
+    best = -1
+    for epoch in range(1000):
+        optimiser.zero_grad()
+        cross_entropy(layer(rows[train]), labels[train]).backward()
+        optimiser.step()
+        score = accuracy(layer(rows[validation]), labels[validation])
+        if score > best:
+            best, kept = score, copy.deepcopy(layer)
+    test = accuracy(kept(rows[test]), labels[test])
+
+Here all splits and restarts are trained at once, and validation rows meet the weights of many epochs at once.
+"""
+
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,14 +26,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from spgcl.engine.device import can_capture, prefers_large_batches
+from spgcl.engine.fixed_rows import fixed_rows
 from spgcl.engine.optimiser import Adam
 from spgcl.engine.recording import aside, recording
 from spgcl.errors import InputError
 from spgcl.evaluation.checks import checked_task
-from spgcl.evaluation.fixed_rows import fixed_rows
 from spgcl.evaluation.metrics import MEASURES
 from spgcl.evaluation.scores import Scores, SplitScore
-from spgcl.evaluation.stacking import Stack, logits_of, nodes_of, stacks
+from spgcl.evaluation.stacking import STACK_BYTES, Stack, logits_of, nodes_of, stacks
 
 if TYPE_CHECKING:
     from spgcl.datasets.dataset import Splits
@@ -24,11 +42,10 @@ if TYPE_CHECKING:
 _SEED = 0
 _EPOCHS = 1000
 _LEARNING_RATE = 5e-4
-# Validation rows wait for this many epochs and then meet the weights of all of them in one product.
+# So many epochs are trained before all of them are measured on the validation rows in one product.
 _ROUND = 20
 _LOGIT_BYTES = 2**26
-# Rows are read twice an epoch, and laid out for each: on CPU, splits are trained together only while the rows
-# of all of them stay in its cache.
+# On CPU, splits are trained together only while the rows of all of them stay in the cache.
 _CACHED_BYTES = 2**22
 
 
@@ -47,36 +64,33 @@ def probe(
 ) -> Scores:
     """Score embeddings by the paper's protocol.
 
-    One linear layer a split and start, trained on all its training rows at once by Adam on the cross-entropy.
-    The epoch is the first that is best on the validation part; the test part is read once, with its weights.
+    One linear layer per split and restart is trained by Adam on the cross-entropy of all training rows. The
+    first epoch with the best validation score is kept; the test part is read once, with its weights.
 
     Args:
-        embeddings: One row a node, taken as they are.
-        labels: One class a node, 0 to classes - 1; a training part may lack classes.
+        embeddings: One row per node, used as they are.
+        labels: One class per node, 0 to classes - 1; a training part may lack classes.
         splits: Training, validation and test nodes.
         metric: "accuracy", or "roc_auc" for two classes.
-        starts: Random initialisations a split; by default 10 where there is one split, else 1.
-        seed: Decides the initialisations, on every device the same.
+        starts: Random restarts per split; by default 10 if there is one split, else 1.
+        seed: Decides the initial weights, on every device the same.
         epochs: Steps of the optimiser.
         learning_rate: Of Adam.
         device: Where to compute.
-        progress: Told now and then what share is done.
+        progress: Called now and then with the fraction that is done.
     """
-    checked, values, num_classes = checked_task(embeddings, labels, splits, metric)
-    starts = starts if starts is not None else default_starts(splits)
+    vectors, targets, num_classes = checked_task(embeddings, labels, splits, metric, device)
+    starts = splits.restarts if starts is None else starts
     for name, count in (("starts", starts), ("epochs", epochs)):
         if count < 1:
             raise InputError(f"{name} is {count}; a probe needs at least 1")
-    vectors, targets = torch.from_numpy(checked).to(device), torch.from_numpy(values).to(device)
-    weights, biases = initial_weights(len(splits), starts, num_classes, vectors.shape[1], seed)
+    initial = initial_weights(len(splits), starts, num_classes, vectors.shape[1], seed)
     records: list[SplitScore] = []
-    limit = {"most_bytes": _CACHED_BYTES} if vectors.device.type == "cpu" else {}
-    for stack in stacks(vectors, targets, splits, starts * num_classes, **limit):
-        group = slice(stack.splits.start, stack.splits.stop)
-        best = _Best(_joined(weights[group].to(device), biases[group].to(device), stack), metric)
-        say = _share_of(stack, len(splits), epochs, progress)
-        _train(stack, best, epochs, learning_rate, say)
+    for stack in _stacks(vectors, targets, splits, starts * num_classes):
+        best = _trained(stack, initial, metric, epochs, learning_rate, progress)
         records += best.scores(stack, vectors, targets, splits)
+    if progress:
+        progress(1)
     return Scores.of(records, metric=metric, protocol="paper")
 
 
@@ -88,23 +102,15 @@ def predict_first_split(
     metric: str = "accuracy",
     device: str | torch.device = "cpu",
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Test nodes of the first split, and the class that `probe` with its first start there gives each."""
-    checked, values, num_classes = checked_task(embeddings, labels, splits, metric)
-    vectors, targets = torch.from_numpy(checked).to(device), torch.from_numpy(values).to(device)
-    starts = default_starts(splits)
-    weights, biases = initial_weights(len(splits), starts, num_classes, vectors.shape[1], _SEED)
+    """Test nodes of the first split, and the class of each by the first layer that `probe` trains there."""
+    vectors, targets, num_classes = checked_task(embeddings, labels, splits, metric, device)
+    weights, biases = initial_weights(len(splits), splits.restarts, num_classes, vectors.shape[1], _SEED)
     first = replace(splits, **{part: getattr(splits, part)[:1] for part in ("train", "validation", "test")})
-    (stack,) = stacks(vectors, targets, first, num_classes)
-    best = _Best(_joined(weights[:1, :1].to(device), biases[:1, :1].to(device), stack), metric)
-    _train(stack, best, _EPOCHS, _LEARNING_RATE)
+    (stack,) = _stacks(vectors, targets, first, num_classes)
+    best = _trained(stack, (weights[:1, :1], biases[:1, :1]), metric, _EPOCHS, _LEARNING_RATE)
     nodes = nodes_of(splits.test[0], device)
     logits = logits_of(vectors, nodes, *best.kept(0, vectors.shape[1]))
     return nodes.cpu().numpy(), logits[0, :, 0].argmax(dim=-1).cpu().numpy()
-
-
-def default_starts(splits: "Splits") -> int:
-    """Random initialisations a split that the protocol asks for."""
-    return 10 if len(splits) == 1 else 1
 
 
 def initial_weights(
@@ -118,16 +124,38 @@ def initial_weights(
     return weights, torch.empty(shape).uniform_(-bound, bound, generator=generator)
 
 
-def _joined(weights: Tensor, biases: Tensor, stack: Stack) -> Tensor:
-    """Weights with their biases in the column that meets the ones of the rows, and zeros behind."""
+def _stacks(vectors: Tensor, labels: Tensor, splits: "Splits", columns: int) -> Iterator[Stack]:
+    most_bytes = STACK_BYTES if prefers_large_batches(vectors) else _CACHED_BYTES
+    return stacks(vectors, labels, splits, columns, most_bytes=most_bytes)
+
+
+@torch.no_grad()
+def _trained(
+    stack: Stack,
+    initial: tuple[Tensor, Tensor],
+    metric: str,
+    epochs: int,
+    learning_rate: float,
+    progress: Callable[[float], None] | None = None,
+) -> "_Best":
+    """Train the splits of a stack from the initial weights and biases of all splits."""
+    weights, biases = (
+        part[stack.splits.start : stack.splits.stop].to(stack.train.device) for part in initial
+    )
+    # A bias is the weight of the column of ones behind the embedding.
     joined = stack.train.new_zeros(*biases.shape, stack.train.shape[-1])
     joined[..., : weights.shape[-1]] = weights
     joined[..., weights.shape[-1]] = biases
-    return joined
+    best, training = _Best(joined, metric), Training(stack, joined, learning_rate)
+    for done in range(0, epochs, _ROUND):
+        if progress:
+            progress((stack.splits.start + len(stack.splits) * done / epochs) / len(initial[0]))
+        best.update(stack, training.advance(min(_ROUND, epochs - done)), done + 1)
+    return best
 
 
 class _Best:
-    """The weights of each split and start at their best epoch on the validation part so far."""
+    """The weights of each split and restart at their best epoch on the validation part so far."""
 
     def __init__(self, weights: Tensor, metric: str) -> None:
         self.weights, self.metric = weights, metric
@@ -135,38 +163,36 @@ class _Best:
         self.epochs = torch.zeros(weights.shape[:2], dtype=torch.int64, device=weights.device)
 
     def update(self, stack: Stack, rounds: Tensor, first_epoch: int) -> None:
-        """Look at the weights (splits, epochs, starts, classes, width) of epochs that follow each other."""
-        a_split, rows = rounds[0, 0].numel() // rounds.shape[-1], stack.validation_labels.numel()
-        at_once = max(1, _LOGIT_BYTES // (a_split * rows * rounds.element_size()))
+        """Measure weights (splits, epochs, starts, classes, width) of consecutive epochs; keep the best."""
+        per_epoch = rounds[0, 0].numel() // rounds.shape[-1] * stack.validation_labels.numel()
+        at_once = max(1, _LOGIT_BYTES // (per_epoch * rounds.element_size()))
         for offset in range(0, rounds.shape[1], at_once):
             weights = rounds[:, offset : offset + at_once]
             logits = weights.flatten(1, 3) @ stack.validation.transpose(1, 2)
             logits = logits.view(*weights.shape[:4], -1)
-            scores = _measure(logits, stack.validation_labels, self.metric)
-            validation, places = scores.max(dim=1)
+            validation, epochs = _measure(logits, stack.validation_labels, self.metric).max(dim=1)
             better = validation > self.validation
             self.validation = torch.where(better, validation, self.validation)
-            self.epochs = torch.where(better, places + first_epoch + offset, self.epochs)
-            found = weights.take_along_dim(places[:, None, :, None, None], dim=1).squeeze(1)
+            self.epochs = torch.where(better, epochs + first_epoch + offset, self.epochs)
+            found = weights.take_along_dim(epochs[:, None, :, None, None], dim=1).squeeze(1)
             self.weights = torch.where(better[..., None, None], found, self.weights)
 
-    def kept(self, place: int, width: int) -> tuple[Tensor, Tensor]:
-        """Weights (starts, classes, width) and biases of one split."""
-        return self.weights[place, ..., :width], self.weights[place, ..., width]
+    def kept(self, index: int, width: int) -> tuple[Tensor, Tensor]:
+        """Weights (starts, classes, width) and biases of one split of the stack."""
+        return self.weights[index, ..., :width], self.weights[index, ..., width]
 
     def scores(self, stack: Stack, vectors: Tensor, labels: Tensor, splits: "Splits") -> list[SplitScore]:
         """Read the test part of every split, once."""
         records = []
-        for place, split in enumerate(stack.splits):
+        for index, split in enumerate(stack.splits):
             nodes = nodes_of(splits.test[split], vectors.device)
-            logits = logits_of(vectors, nodes, *self.kept(place, vectors.shape[1]))
+            logits = logits_of(vectors, nodes, *self.kept(index, vectors.shape[1]))
             tests = 100 * MEASURES[self.metric](logits, labels[nodes][None])[0]
-            validations = 100 * self.validation[place]
+            columns = (100 * self.validation[index], tests, self.epochs[index])
+            rows = zip(*(column.tolist() for column in columns), strict=True)
             records += [
                 SplitScore(split, start, validation, test, epoch=epoch)
-                for start, (validation, test, epoch) in enumerate(
-                    zip(validations.tolist(), tests.tolist(), self.epochs[place].tolist(), strict=True)
-                )
+                for start, (validation, test, epoch) in enumerate(rows)
             ]
         return records
 
@@ -176,90 +202,55 @@ def _measure(logits: Tensor, labels: Tensor, metric: str) -> Tensor:
     if metric != "accuracy":
         by_row = logits.flatten(1, 2).permute(0, 3, 1, 2)
         return MEASURES[metric](by_row, labels).view(logits.shape[:3])
-    # Equals an argmax, which is many times slower, but for ties; of trained weights they are chance alone.
+    # Many times faster than an argmax, and different only for ties, which trained weights hardly give.
     known = (labels >= 0)[:, None, None]
     classes = labels.clamp(min=0)[:, None, None, None].expand(-1, *logits.shape[1:3], -1, -1)
     own = logits.gather(3, classes).squeeze(3)
     return ((own == logits.amax(dim=3)) & known).sum(dim=-1).double() / known.sum(dim=-1)
 
 
-def _share_of(
-    stack: Stack, num_splits: int, epochs: int, progress: Callable[[float], None] | None
-) -> Callable[[int], None]:
-    """From an epoch of one stack to the share of all of them that is done."""
+class Training:
+    """Epochs on the training rows; on CUDA a round of them is captured once and replayed, as one launch."""
 
-    def say(epoch: int) -> None:
-        if progress:
-            progress((stack.splits.start + len(stack.splits) * epoch / epochs) / num_splits)
+    def __init__(self, stack: Stack, weights: Tensor, learning_rate: float) -> None:
+        # The restarts of a split share its rows, as the splits of a group do: columns of one product.
+        self._weights = weights.reshape(len(stack.train), -1, weights.shape[-1]).clone()
+        self._rows = fixed_rows(stack.train, self._weights.shape[1])
+        self._row_weights = _in_blocks(stack.row_weights()[:, :, None, None], self._rows.block)
+        self._targets = _in_blocks(stack.targets(weights.shape[2])[:, :, None], self._rows.block)
+        self._rounds = weights.new_empty(len(weights), _ROUND, *weights.shape[1:])
+        # Adam works entry by entry: one optimiser over the stacked weights equals one per split and restart.
+        self._optimiser = Adam([([self._weights], 0.0)], learning_rate, decoupled=False)
+        self._recordable = can_capture(weights)
+        self._recording: torch.cuda.CUDAGraph | None = None
 
-    return say
+    def advance(self, epochs: int) -> Tensor:
+        """Train for at most one round; the weights after each epoch, as `_Best.update` takes them."""
+        if not self._recordable or epochs < _ROUND:
+            self._compute(epochs)
+        elif self._recording is not None:
+            self._recording.replay()
+        else:
+            with aside():
+                self._compute(epochs)
+            # Captured work is not run: this is for the rounds that follow.
+            self._recording = torch.cuda.CUDAGraph()
+            self._optimiser.drop_gradients()
+            with recording(self._recording):
+                self._compute(epochs)
+        return self._rounds[:, :epochs]
 
-
-@torch.no_grad()
-def _train(
-    stack: Stack,
-    best: _Best,
-    epochs: int,
-    learning_rate: float,
-    say: Callable[[int], None] | None = None,
-) -> None:
-    training = Training(stack, best.weights, learning_rate)
-    for done in range(0, epochs, _ROUND):
-        if say:
-            say(done)
-        best.update(stack, training.advance(min(_ROUND, epochs - done)), done + 1)
-    if say:
-        say(epochs)
+    def _compute(self, epochs: int) -> None:
+        shape = *self._row_weights.shape[:3], *self._rounds.shape[2:4], self._row_weights.shape[-1]
+        for epoch in range(epochs):
+            logits = self._rows.logits(self._weights)
+            probabilities = logits.view(shape).softmax(dim=4)
+            residuals = probabilities.mul_(self._row_weights).sub_(self._targets).view_as(logits)
+            self._weights.grad = self._rows.gradient(residuals)
+            self._optimiser.step()
+            self._rounds[:, epoch] = self._weights.view_as(self._rounds[:, epoch])
 
 
 def _in_blocks(values: Tensor, rows: int) -> Tensor:
     """From (groups, ..., all rows) to (groups, blocks, ..., rows of a block)."""
     return values.view(*values.shape[:-1], -1, rows).movedim(-2, 1).contiguous()
-
-
-class Training:
-    """Epochs on the training rows; on CUDA a round of them is recorded once and replayed, as one launch."""
-
-    def __init__(self, stack: Stack, weights: Tensor, learning_rate: float, *, record: bool = True) -> None:
-        # The starts of a split share its rows, as the splits of a group do: they are columns of one product.
-        self._weights = weights.reshape(len(stack.train), -1, weights.shape[-1]).clone()
-        self._train = fixed_rows(stack.train, self._weights.shape[1])
-        self._shares = _in_blocks(stack.train_shares()[:, :, None, None], self._train.block)
-        self._targets = _in_blocks(stack.targets(weights.shape[2])[:, :, None], self._train.block)
-        self._rounds = weights.new_empty(len(weights), _ROUND, *weights.shape[1:])
-        # Adam works entry by entry: one optimiser over the stacked weights is one a split and start.
-        self._optimiser = Adam([([self._weights], 0.0)], learning_rate, decoupled=False)
-        self._recordable, self._warm = weights.is_cuda and record, False
-        self._recording: torch.cuda.CUDAGraph | None = None
-
-    @property
-    def is_recorded(self) -> bool:
-        """Whether a round was recorded yet."""
-        return self._recording is not None
-
-    def advance(self, epochs: int) -> Tensor:
-        """Train for a round at most; the weights after each epoch, as `_Best.update` takes them."""
-        if not self._recordable or epochs < _ROUND:
-            self._compute(epochs)
-        elif not self._warm:
-            self._warm = True
-            with aside():
-                self._compute(epochs)
-        else:
-            if self._recording is None:
-                self._recording = torch.cuda.CUDAGraph()
-                self._optimiser.drop_gradients()
-                with recording(self._recording):
-                    self._compute(epochs)
-            self._recording.replay()
-        return self._rounds[:, :epochs]
-
-    def _compute(self, epochs: int) -> None:
-        shape = *self._shares.shape[:3], *self._rounds.shape[2:4], self._shares.shape[-1]
-        for epoch in range(epochs):
-            logits = self._train.logits(self._weights)
-            chances = logits.view(shape).softmax(dim=4)
-            residuals = chances.mul_(self._shares).sub_(self._targets).view_as(logits)
-            self._weights.grad = self._train.gradient(residuals)
-            self._optimiser.step()
-            self._rounds[:, epoch] = self._weights.view_as(self._rounds[:, epoch])

@@ -1,4 +1,4 @@
-"""Link prediction: edges taken out before training, and how well similarity tells them from non-edges."""
+"""Link prediction: edges held out before training, and how well similarity separates them from non-edges."""
 
 from typing import Any
 
@@ -15,14 +15,14 @@ _CHUNK_ROWS = 2**16
 def hold_out_edges(
     graph: Graph, fraction: float, seed: int
 ) -> tuple[Graph, NDArray[np.int64], NDArray[np.int64]]:
-    """A graph without some of its edges, those edges, and as many node pairs that are no edge.
+    """A graph without some of its edges, these edges, and equally many node pairs that are not edges.
 
-    Edges are drawn uniformly without replacement; so are the non-edges, none of which is an edge of the full
-    graph or joins a node to itself. Both have shape (count, 2); undirected pairs have the smaller node first.
+    Both are drawn uniformly without replacement and have shape (count, 2); undirected pairs have the smaller
+    node first. No non-edge is an edge of the full graph or joins a node to itself.
 
     Args:
         graph: The full graph.
-        fraction: Share of the edges to take out, between 0 and 1.
+        fraction: Fraction of the edges to hold out, between 0 and 1.
         seed: Decides both draws.
     """
     if not 0 < fraction < 1:
@@ -48,12 +48,12 @@ def _edges(graph: Graph) -> NDArray[np.int64]:
 def _non_edges(
     graph: Graph, edges: NDArray[np.int64], count: int, generator: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Distinct pairs that are no edge, by drawing pairs and throwing away what is one."""
+    """Distinct pairs that are not edges, by rejection sampling."""
     size = graph.num_nodes
     pairs = size * (size - 1) // (1 if graph.directed else 2)
     if pairs - len(edges) < count:
-        raise InputError(f"{count} edges to hold out, but only {pairs - len(edges)} node pairs are no edge")
-    # Pairs as single numbers; both the edges and the columns of a row are sorted, hence so are these.
+        raise InputError(f"{count} edges to hold out, but only {pairs - len(edges)} node pairs are not edges")
+    # Pairs as single numbers, which are sorted because the edges and the columns of a row are.
     taken = edges[:, 0] * size + edges[:, 1]
     found = np.empty(0, dtype=np.int64)
     while len(found) < count:
@@ -61,23 +61,23 @@ def _non_edges(
         if not graph.directed:
             ends.sort(axis=1)
         keys = ends[ends[:, 0] != ends[:, 1]] @ np.array([size, 1])
-        places = np.searchsorted(taken, keys).clip(max=len(taken) - 1)
-        found = np.union1d(found, keys[taken[places] != keys])
+        indices = np.searchsorted(taken, keys).clip(max=len(taken) - 1)
+        found = np.union1d(found, keys[taken[indices] != keys])
     chosen = np.sort(generator.choice(found, count, replace=False))
     return np.column_stack([chosen // size, chosen % size])
 
 
 def link_scores(embeddings: Any, positive: Any, negative: Any) -> dict[str, float]:
-    """How well cosine similarity tells edges from non-edges, in percent: `auc` and `average_precision`.
+    """How well cosine similarity separates edges from non-edges, in percent: `auc`, `average_precision`.
 
     Args:
-        embeddings: One row a node.
+        embeddings: One row per node.
         positive: Node pairs that are edges, shape (count, 2).
-        negative: Node pairs that are not.
+        negative: Node pairs that are not edges.
     """
     vectors = comparable_embeddings(embeddings)
     edges, others = (np.sort(_similarities(vectors, np.asarray(pairs))) for pairs in (positive, negative))
-    # A pair as similar as an edge counts half for the area, and stands above it for the precision.
+    # A non-edge as similar as an edge counts half for the area, and ranks above it for the precision.
     below, not_above = (np.searchsorted(others, edges, side=side) for side in ("left", "right"))
     edges_above = len(edges) - np.searchsorted(edges, edges)
     precisions = edges_above / (edges_above + len(others) - below)

@@ -1,4 +1,4 @@
-"""Accuracy and ROC-AUC of many classifiers at once, and how far clusters agree with classes."""
+"""Accuracy and ROC-AUC of many classifiers at once, and agreement of clusters with classes."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def accuracy(logits: Tensor, labels: Tensor) -> Tensor:
-    """Share of rows whose largest logit is their label's, shape (splits, starts).
+    """Fraction of rows whose largest logit is that of their label, shape (splits, starts).
 
     Args:
         logits: Shape (splits, rows, starts, classes).
@@ -18,7 +18,7 @@ def accuracy(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def roc_auc(logits: Tensor, labels: Tensor) -> Tensor:
-    """Chance that a row of class 1 stands above one of class 0, ties counted half, shape (splits, starts).
+    """Probability that a row of class 1 ranks above one of class 0, ties count half, shape (splits, starts).
 
     Args:
         logits: Shape (splits, rows, starts, 2).
@@ -26,7 +26,7 @@ def roc_auc(logits: Tensor, labels: Tensor) -> Tensor:
     """
     margins = (logits[..., 1] - logits[..., 0]).transpose(1, 2).contiguous()
     positive, negative = (labels == 1)[:, None], (labels == 0)[:, None]
-    # Everything but the negatives is moved to the end, where no margin reaches.
+    # All rows but the negatives are moved to the end, beyond any margin.
     ordered = margins.masked_fill(~negative, torch.inf).sort(dim=-1).values
     below = torch.searchsorted(ordered, margins)
     not_above = torch.searchsorted(ordered, margins, right=True)
@@ -38,11 +38,11 @@ MEASURES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"accuracy": accuracy,
 
 
 def normalised_mutual_information(classes: Tensor, clusters: Tensor) -> float:
-    """Mutual information of two labelings over the mean of their entropies; 1 where neither tells rows apart.
+    """Mutual information of two labelings over the mean of their entropies; 1 if both are constant.
 
     Args:
-        classes: One number from 0 a row.
-        clusters: Likewise.
+        classes: Class of every row, from 0.
+        clusters: Cluster of every row, from 0.
     """
     counts = _contingency(classes, clusters)
     first, second, both = (
@@ -54,11 +54,11 @@ def normalised_mutual_information(classes: Tensor, clusters: Tensor) -> float:
 
 
 def adjusted_rand_index(classes: Tensor, clusters: Tensor) -> float:
-    """Share of row pairs that two labelings treat alike, 0 where it is what chance gives and 1 at most.
+    """Fraction of row pairs on which two labelings agree, rescaled to 0 for random labelings and at most 1.
 
     Args:
-        classes: One number from 0 a row.
-        clusters: Likewise.
+        classes: Class of every row, from 0.
+        clusters: Cluster of every row, from 0.
     """
     counts = _contingency(classes, clusters)
     first, second, both = (_pairs(part) for part in (counts.sum(dim=1), counts.sum(dim=0), counts))
@@ -76,8 +76,8 @@ def _contingency(classes: Tensor, clusters: Tensor) -> Tensor:
 
 
 def _entropy(counts: Tensor) -> float:
-    shares = counts[counts > 0] / counts.sum()
-    return -float((shares * shares.log()).sum())
+    fractions = counts[counts > 0] / counts.sum()
+    return -float((fractions * fractions.log()).sum())
 
 
 def _pairs(counts: Tensor) -> float:

@@ -1,4 +1,4 @@
-"""Many smooth convex problems minimised side by side."""
+"""Many smooth convex problems minimised at the same time."""
 
 from collections.abc import Callable
 
@@ -10,44 +10,44 @@ Objective = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 _HISTORY = 20
 _SUFFICIENT_DECREASE = 1e-4
 _HALVINGS = 20
-# A value that falls by no more than its rounding for this many steps in a row has arrived.
+# A row is finished if its value falls by no more than rounding for this many steps in a row.
 _STALLED_STEPS = 10
-# Steps between two looks at what has arrived, each of which waits for the device.
-_STEPS_A_LOOK = 5
+# Steps between two checks for finished problems, each of which waits for the device.
+_STEPS_PER_CHECK = 5
 
 
 @torch.no_grad()
 def minimise(objective: Objective, start: Tensor, *, tolerance: float, iterations: int) -> Tensor:
-    """Minimise each row's own function by L-BFGS, all rows in the same evaluations.
+    """Minimise one function per row by L-BFGS, with all rows in the same evaluations.
 
-    Every row has its own curvature history and step length, so its path is that of the row alone. A row stops
+    Every row has its own curvature history and step length, so other rows do not influence it. A row stops
     when its largest gradient entry is at most `tolerance`, or when steps change its value by rounding only. A
-    problem that has stopped in all groups is evaluated no more.
+    problem that has stopped in all groups is no longer evaluated.
 
     Args:
-        objective: From points (groups, some of the problems, width) and the numbers of these problems to
-            values (groups, some of the problems) and gradients like the points.
-        start: Where to begin, shape (groups, problems, width).
+        objective: From points (groups, some of the problems, width) and the indices of these problems to
+            values (groups, some of the problems) and gradients of the shape of the points.
+        start: First points, shape (groups, problems, width).
         tolerance: Largest gradient entry of a finished row.
-        iterations: Most steps.
+        iterations: Maximum number of steps.
     """
     found = start.clone()
     descent = _Descent(objective, start, tolerance)
     for iteration in range(iterations):
-        if iteration % _STEPS_A_LOOK == 0:
-            arrived = descent.done.all(dim=0)
-            if arrived.all():
+        if iteration % _STEPS_PER_CHECK == 0:
+            finished = descent.done.all(dim=0)
+            if finished.all():
                 break
-            if arrived.any():
+            if finished.any():
                 found[:, descent.problems] = descent.points
-                descent.narrow((~arrived).nonzero().squeeze(1))
+                descent.narrow((~finished).nonzero().squeeze(1))
         descent.step()
     found[:, descent.problems] = descent.points
     return found
 
 
 class _Descent:
-    """Where the rows of some problems are, and the last steps that led there."""
+    """The current points of some problems, and the last steps of their history."""
 
     def __init__(self, objective: Objective, start: Tensor, tolerance: float) -> None:
         self._objective, self._tolerance = objective, tolerance
@@ -56,11 +56,11 @@ class _Descent:
         self._values, self._gradients = objective(start, self.problems)
         self.done = self._gradients.abs().amax(dim=2) <= tolerance
         self._stalled = torch.zeros_like(self.done, dtype=torch.int64)
-        # Of every step: the move, the change of the gradient, and one over their product.
+        # Per step: the move, the change of the gradient, and one over their product.
         self._steps: list[tuple[Tensor, Tensor, Tensor]] = []
 
     def narrow(self, left: Tensor) -> None:
-        """Go on with some of the problems only."""
+        """Continue with some of the problems only."""
         self.problems = self.problems[left]
         self.points, self._values, self._gradients, self.done, self._stalled = (
             part[:, left] for part in (self.points, self._values, self._gradients, self.done, self._stalled)
@@ -73,7 +73,7 @@ class _Descent:
         points, values, gradients = self._line_search(_direction(self._gradients, self._steps))
         move, change = points - self.points, gradients - self._gradients
         product = (move * change).sum(dim=2, keepdim=True)
-        # A move that showed no curvature has no part in the directions to come.
+        # A move without positive curvature is left out of later directions.
         inverse = torch.where(product > 0, 1 / product, 0)
         self._steps = [*self._steps[1 - _HISTORY :], (move, change, inverse)]
         falls = self._values - values > 4 * torch.finfo(values.dtype).eps * self._values.abs()
@@ -83,14 +83,14 @@ class _Descent:
 
     def _line_search(self, directions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Halve each row's step until its value falls enough; rows that are done, or never fall, stay."""
-        slopes = (self._gradients * directions).sum(dim=2)
-        # Close to the minimum the fall drowns in rounding, and a step within the rounding is as good as any.
-        slack = torch.finfo(slopes.dtype).eps * self._values.abs()
-        lengths = torch.where(self.done | (slopes >= 0), 0.0, 1.0).to(directions)
+        descents = (self._gradients * directions).sum(dim=2)
+        # Close to the minimum, the decrease is smaller than rounding errors; any step within these will do.
+        slack = torch.finfo(descents.dtype).eps * self._values.abs()
+        lengths = torch.where(self.done | (descents >= 0), 0.0, 1.0).to(directions)
         for _ in range(_HALVINGS):
             points = torch.addcmul(self.points, lengths[..., None], directions)
             values, gradients = self._objective(points, self.problems)
-            accepted = values <= self._values + _SUFFICIENT_DECREASE * lengths * slopes + slack
+            accepted = values <= self._values + _SUFFICIENT_DECREASE * lengths * descents + slack
             if accepted.all():
                 return points, values, gradients
             lengths = torch.where(accepted, lengths, lengths / 2)
@@ -99,10 +99,10 @@ class _Descent:
 
 
 def _direction(gradients: Tensor, steps: list[tuple[Tensor, Tensor, Tensor]]) -> Tensor:
-    """The two-loop recursion, row by row."""
+    """The two-loop recursion, for each row."""
     direction = -gradients
     if not steps:
-        # Nothing is known about the scale yet: no entry moves by more than 1.
+        # The scale is still unknown: no entry moves by more than 1.
         return direction / gradients.abs().amax(dim=2, keepdim=True).clamp(min=1)
     parts = []
     for move, change, inverse in reversed(steps):

@@ -1,4 +1,4 @@
-"""Nearest neighbours by cosine similarity: a classifier without training, and the search behind `similar`."""
+"""Nearest neighbours by cosine similarity: the k-NN classifier and the search for similar nodes."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from spgcl.engine.similarity import comparable_rows, largest, unit_rows
+from spgcl.engine.similarity import comparable_rows, nearest_rows, squared_lengths, unit_rows
 from spgcl.errors import InputError
 from spgcl.evaluation.checks import checked_task, comparable_embeddings
 from spgcl.evaluation.metrics import MEASURES
@@ -16,8 +16,6 @@ from spgcl.evaluation.stacking import nodes_of
 
 if TYPE_CHECKING:
     from spgcl.datasets.dataset import Splits
-
-_BLOCK_ENTRIES = 2**24
 
 
 def knn(
@@ -31,73 +29,71 @@ def knn(
 ) -> Scores:
     """Score embeddings by the vote of each node's most cosine-similar training nodes.
 
-    The class with most votes wins; classes with equally many are told apart by their summed similarity.
-    Nothing is chosen on the validation part. With fewer training nodes than `neighbours`, all of them vote.
+    The class with most votes wins; summed similarity breaks ties. Nothing is chosen on the validation part.
+    With fewer training nodes than `neighbours`, all of them vote.
 
     Args:
-        embeddings: One row a node.
-        labels: One class a node, 0 to classes - 1.
+        embeddings: One row per node.
+        labels: One class per node, 0 to classes - 1.
         splits: Training, validation and test nodes.
         neighbours: How many training nodes vote.
         metric: "accuracy", or "roc_auc" for two classes.
         device: Where to compute.
     """
-    checked, values, num_classes = checked_task(embeddings, labels, splits, metric)
+    vectors, classes, num_classes = checked_task(embeddings, labels, splits, metric, device)
     if neighbours < 1:
         raise InputError(f"neighbours is {neighbours}; at least one has to vote")
-    vectors = unit_rows(comparable_rows(torch.from_numpy(checked)).to(device))
-    classes = torch.from_numpy(values).to(device)
+    rows = unit_rows(comparable_rows(vectors))
     found = []
     for split in range(len(splits)):
         voters = nodes_of(splits.train[split], device)
         parts = [nodes_of(masks[split], device) for masks in (splits.validation, splits.test)]
-        votes = _votes(vectors, torch.cat(parts), voters, classes[voters], num_classes, neighbours)
-        for part, share in zip(parts, torch.split(votes, [len(part) for part in parts]), strict=True):
-            found.append(MEASURES[metric](share[None, :, None], classes[part][None]))
-    # Read only now: a device need not wait between splits.
+        votes = _votes(rows, torch.cat(parts), voters, classes, num_classes, neighbours)
+        for nodes, counts in zip(parts, torch.split(votes, list(map(len, parts))), strict=True):
+            found.append(MEASURES[metric](counts[None, :, None], classes[nodes][None]))
+    # Read only after the last split, so that a GPU does not wait between splits.
     scores = (100 * torch.cat(found)).view(len(splits), 2).tolist()
     records = [SplitScore(split, 0, *pair) for split, pair in enumerate(scores)]
     return Scores.of(records, metric=metric, protocol=f"{neighbours}-nearest neighbours")
 
 
 def _votes(
-    vectors: Tensor, nodes: Tensor, voters: Tensor, classes: Tensor, num_classes: int, neighbours: int
+    rows: Tensor, nodes: Tensor, voters: Tensor, classes: Tensor, num_classes: int, neighbours: int
 ) -> Tensor:
-    """Votes of each class, and below one vote its share of the similarity, shape (nodes, classes)."""
-    count = min(neighbours, len(voters))
-    references = vectors[voters].T
-    votes = torch.zeros(len(nodes), num_classes, dtype=torch.float64, device=vectors.device)
-    blocks = torch.split(nodes, max(1, _BLOCK_ENTRIES // len(voters)))
-    # The same memory for every block: fresh pages cost the CPU a tenth of the time.
-    all_queries = vectors.new_empty(len(blocks[0]), vectors.shape[1])
-    all_similarities = vectors.new_empty(len(blocks[0]), len(voters))
-    for block, counts in zip(blocks, torch.split(votes, len(blocks[0])), strict=True):
-        queries = torch.index_select(vectors, 0, block, out=all_queries[: len(block)])
-        similarities = torch.mm(queries, references, out=all_similarities[: len(block)])
-        near, columns = largest(similarities, count)
-        # Sums of similarities lie within +-count, so this part decides only between equal votes.
-        shares = 1 + near.double() / (2 * count + 1)
-        counts.scatter_add_(1, classes[columns], shares)
-    return votes
+    """Votes per class, shape (nodes, classes); the summed similarity is added as less than one vote."""
+    similarities, near = nearest_rows(rows, nodes, neighbours, candidates=voters)
+    # Sums of similarities lie within +-count, so they decide only between equal votes.
+    weights = 1 + similarities.double() / (2 * near.shape[1] + 1)
+    votes = torch.zeros(len(nodes), num_classes, dtype=torch.float64, device=rows.device)
+    return votes.scatter_add_(1, classes[near], weights)
+
+
+def nearest_nodes(
+    embeddings: Any, count: int, device: str | torch.device = "cpu"
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """The `count` most cosine-similar other nodes of every node, most similar first, and their similarities.
+
+    With fewer other nodes, all are returned.
+    """
+    rows = unit_rows(torch.from_numpy(comparable_embeddings(embeddings)).to(device))
+    similarities, nodes = nearest_rows(rows, torch.arange(len(rows), device=rows.device), count)
+    return nodes.cpu().numpy(), similarities.clamp(-1, 1).cpu().numpy()
 
 
 def most_similar(embeddings: Any, row: int, count: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """The `count` rows most cosine-similar to one row, most similar first, and their similarities.
+    """The `count` other rows most cosine-similar to one row, most similar first, and their similarities.
 
-    The row itself is left out; equally similar rows come in row order. With fewer other rows, all are given.
+    Equally similar rows come in row order. With fewer other rows, all are returned.
     """
-    vectors = comparable_embeddings(embeddings)
+    vectors = torch.from_numpy(comparable_embeddings(embeddings))
     if not 0 <= row < len(vectors):
         raise InputError(f"row {row} is not among the {len(vectors)} embeddings")
     if count < 1:
         raise InputError(f"count is {count}; ask for at least one similar node")
-    query = vectors[row]
-    similarities = vectors @ query
-    norms = np.empty_like(similarities)
-    size = max(1, _BLOCK_ENTRIES // vectors.shape[1])
-    for start in range(0, len(vectors), size):
-        norms[start : start + size] = np.linalg.norm(vectors[start : start + size], axis=1)
-    similarities /= np.maximum(norms * norms[row], np.finfo(np.float32).tiny)
-    order = np.argsort(-similarities, kind="stable")
+    lengths = squared_lengths(vectors).sqrt()
+    similarities = (
+        vectors @ vectors[row] / (lengths * lengths[row]).clamp(min=torch.finfo(torch.float32).tiny)
+    )
+    order = similarities.argsort(descending=True, stable=True)
     rows = order[order != row][:count]
-    return rows, similarities[rows].clip(-1, 1)
+    return rows.numpy(), similarities[rows].clamp(-1, 1).numpy()

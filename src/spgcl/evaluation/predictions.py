@@ -1,4 +1,4 @@
-"""Supervised models scored by what they predict themselves."""
+"""Supervised models scored by their own predictions."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +9,6 @@ from spgcl.evaluation.checks import checked_task
 from spgcl.evaluation.metrics import MEASURES
 from spgcl.evaluation.scores import Scores, SplitScore
 from spgcl.evaluation.stacking import nodes_of
-from spgcl.methods.supervised import starts_of
 
 if TYPE_CHECKING:
     from spgcl.datasets.dataset import Splits
@@ -18,33 +17,28 @@ if TYPE_CHECKING:
 def score_predictions(
     class_scores: Any, labels: Any, splits: "Splits", *, metric: str = "accuracy"
 ) -> Scores:
-    """Score each model on the nodes of the one split whose labels it was trained on.
+    """Score each model on the validation and test nodes of its own split.
 
     Args:
-        class_scores: One row a node: the scores (logits) of all classes by the first model, then by the
-            second, and so on, as supervised methods give them. Models of one split follow each other.
-        labels: One class a node, 0 to classes - 1.
+        class_scores: One row per node: the logits of all classes by the first model, then by the second, and
+            so on, as supervised methods return them. Models of one split follow each other.
+        labels: One class per node, 0 to classes - 1.
         splits: The splits that the models were trained with, in that order.
         metric: "accuracy", or "roc_auc" for two classes.
     """
-    checked, values, num_classes = checked_task(class_scores, labels, splits, metric)
-    starts = starts_of(splits)
+    scores, targets, num_classes = checked_task(class_scores, labels, splits, metric, "cpu")
+    starts = splits.restarts
     models = len(splits) * starts
-    if checked.shape[1] != models * num_classes:
+    if scores.shape[1] != models * num_classes:
         raise InputError(
-            f"{checked.shape[1]} class scores a node, but {models} models of {num_classes} classes give "
-            f"{models * num_classes}; give those of a supervised method trained with these labels and splits"
+            f"{scores.shape[1]} class scores per node, but {models} models of {num_classes} classes "
+            f"give {models * num_classes}; train a supervised method with these labels and splits"
         )
-    logits = torch.from_numpy(checked).view(-1, len(splits), starts, num_classes)
-    targets = torch.from_numpy(values)
+    logits = scores.view(-1, len(splits), starts, num_classes)
     records: list[SplitScore] = []
     for split in range(len(splits)):
         parts = [nodes_of(masks[split], "cpu") for masks in (splits.validation, splits.test)]
-        scores = [MEASURES[metric](logits[nodes, split][None], targets[nodes][None])[0] for nodes in parts]
-        records += [
-            SplitScore(split, start, 100 * validation, 100 * test)
-            for start, (validation, test) in enumerate(
-                zip(scores[0].tolist(), scores[1].tolist(), strict=True)
-            )
-        ]
+        found = [MEASURES[metric](logits[nodes, split][None], targets[nodes][None])[0] for nodes in parts]
+        pairs = (100 * torch.stack(found, dim=1)).tolist()
+        records += [SplitScore(split, start, *pair) for start, pair in enumerate(pairs)]
     return Scores.of(records, metric=metric, protocol="predictions", starts_of="training starts")

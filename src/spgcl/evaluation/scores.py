@@ -1,4 +1,4 @@
-"""What an evaluation reports: a mean, what its deviation is taken over, and every single score."""
+"""The result of an evaluation: the mean, the deviation and what it is taken over, and every single score."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -6,20 +6,22 @@ from typing import Any, Literal
 
 import numpy as np
 
-_METRIC_WORDS = {"accuracy": "accuracy", "roc_auc": "ROC-AUC"}
+# Metrics and protocols of stored records, and how they are displayed.
+METRICS = {"accuracy": "accuracy", "roc_auc": "ROC-AUC"}
+PROTOCOLS = {"paper": "paper's probe", "tuned": "tuned probe", "predictions": "own predictions"}
 
 
 @dataclass(frozen=True)
 class SplitScore:
-    """Score of one classifier, in percent, and what the validation part chose for it.
+    """Score of one classifier, in percent, and what was chosen by its validation score.
 
     Attributes:
         split: Which split.
-        start: Which random initialisation of the classifier.
-        validation: Score on the validation part, the only one that anything was chosen by.
+        start: Which random restart of the classifier.
+        validation: Score on the validation part, the only one that choices depend on.
         test: Score on the test part.
-        epoch: Epoch whose weights were kept, counted from 1, where epochs were compared.
-        strength: L2 strength that was kept, where strengths were compared.
+        epoch: Epoch whose weights were kept, counted from 1, if epochs were compared.
+        strength: L2 strength that was kept, if strengths were compared.
     """
 
     split: int
@@ -38,9 +40,9 @@ class Scores:
         metric: "accuracy" or "roc_auc".
         protocol: How the classifiers were made.
         mean: Mean of all test scores.
-        std: Population standard deviation (ddof = 0), over splits of each split's mean or over starts.
-        std_over: Which of the two, and starts of what.
-        splits: One record a split and start.
+        std: Population standard deviation (ddof = 0), over the means of splits or over restarts.
+        std_over: Which of the two, and restarts of what.
+        splits: One record per split and restart.
     """
 
     metric: str
@@ -59,7 +61,7 @@ class Scores:
         protocol: str,
         starts_of: Literal["probe starts", "training starts"] = "probe starts",
     ) -> "Scores":
-        """Sum up records, every split with the same number of starts."""
+        """Summarise records; every split has the same number of restarts."""
         starts = len({record.start for record in records})
         tests = np.array([record.test for record in records]).reshape(-1, starts)
         one_split = len(tests) == 1 and starts > 1
@@ -73,7 +75,7 @@ class Scores:
         )
 
     def as_record(self) -> dict[str, Any]:
-        """Plain values for JSON, without the fields that this protocol leaves empty."""
+        """Plain values for JSON, without the fields that are empty for this protocol."""
         record = asdict(self)
         record["splits"] = [
             {name: value for name, value in asdict(score).items() if value is not None}
@@ -84,9 +86,4 @@ class Scores:
     def __str__(self) -> str:
         count = len({(score.split if self.std_over == "splits" else score.start) for score in self.splits})
         over = self.std_over if count > 1 else self.std_over.removesuffix("s")
-        return f"{self.mean:.2f} ± {self.std:.2f} {_METRIC_WORDS[self.metric]} over {count} {over}"
-
-
-def scored_by(protocol: str) -> str:
-    """What a record's protocol is called on the screen and on the page."""
-    return "own predictions" if protocol == "predictions" else f"linear probe ({protocol})"
+        return f"{self.mean:.2f} ± {self.std:.2f} {METRICS[self.metric]} over {count} {over}"

@@ -1,4 +1,4 @@
-"""Training and validation rows of several splits in padded blocks, for products over all of them."""
+"""Training and validation rows of several splits in padded blocks, for products with all of them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,27 +9,27 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from spgcl.evaluation.fixed_rows import BLOCK_ROWS, free_columns
+from spgcl.engine.fixed_rows import BLOCK_ROWS, free_columns
 
 if TYPE_CHECKING:
     from spgcl.datasets.dataset import Splits
 
-_STACK_BYTES = 2**30
+STACK_BYTES = 2**30
 _TEST_ROWS = 2**15
-# Rows begin where a vector register or a memory transaction does.
+# In entries: rows begin at multiples of a vector register and of a memory transaction.
 _ALIGNMENT = 16
 
 
 @dataclass(frozen=True)
 class Stack:
-    """Rows of a few splits; behind the embedding a row holds a one, which meets the bias, and zeros.
+    """Rows of a few splits. An embedding is followed by a one, the input of the bias, and by zeros.
 
-    Splits whose training parts overlap much are one group, which holds a row of any of them once.
+    Splits whose training parts overlap much form one group, which holds a row of any of them once.
 
     Attributes:
-        splits: Which splits these are, in groups of the same number of members.
+        splits: Which splits these are, in groups of equally many members.
         train: Training rows, shape (groups, rows, padded width), zero where padded to whole blocks.
-        train_labels: Shape (groups, members, rows), -1 where a member does not train on the row.
+        train_labels: Shape (groups, members, rows), -1 if a member does not train on the row.
         validation: Validation rows, shape (splits, rows, padded width), zero where padded.
         validation_labels: Shape (splits, rows), -1 where padded.
     """
@@ -40,42 +40,42 @@ class Stack:
     validation: Tensor
     validation_labels: Tensor
 
-    def train_shares(self) -> Tensor:
+    def row_weights(self) -> Tensor:
         """Weight of every row in the mean over each member's training part, shape (groups, members, rows)."""
         inside = self.train_labels >= 0
         return (inside / inside.sum(dim=2, keepdim=True)).to(self.train)
 
     def targets(self, num_classes: int) -> Tensor:
-        """One-hot labels times the shares of their rows, shape (groups, members, classes, rows)."""
+        """One-hot labels times the weights of their rows, shape (groups, members, classes, rows)."""
         hot = torch.nn.functional.one_hot(self.train_labels.clamp(min=0), num_classes)
-        return (hot * self.train_shares()[..., None]).transpose(2, 3).contiguous()
+        return (hot * self.row_weights()[..., None]).transpose(2, 3).contiguous()
 
 
 def padded_width(width: int) -> int:
-    """Columns of a row of `width` values, the one behind them and what is added for alignment."""
+    """Columns of a stored row: `width` values, a one for the bias, and zeros for alignment."""
     return -(width + 1) // _ALIGNMENT * -_ALIGNMENT
 
 
 def stacks(
-    vectors: Tensor, labels: Tensor, splits: "Splits", columns: int, *, most_bytes: int = _STACK_BYTES
+    vectors: Tensor, labels: Tensor, splits: "Splits", columns: int, *, most_bytes: int = STACK_BYTES
 ) -> Iterator[Stack]:
-    """All splits in one group where that is cheaper, else in stacks of as many as fit into `most_bytes`.
+    """All splits in one group if that is cheaper, else stacks of as many splits as fit into `most_bytes`.
 
     Args:
         vectors: Embeddings of all nodes.
         labels: Classes of all nodes.
         splits: Training and validation nodes.
-        columns: Weight vectors a split that the rows will be multiplied with.
-        most_bytes: Limit of a stack of more than one group.
+        columns: How many weight vectors per split the rows are multiplied with.
+        most_bytes: Limit of a stack that is not one group.
     """
     num_train, num_validation = (int(part.sum(axis=1).max()) for part in (splits.train, splits.validation))
     num_shared = int(np.logical_or.reduce(splits.train).sum())
-    a_row = padded_width(vectors.shape[1]) * vectors.element_size()
-    fits = (num_shared + len(splits) * num_validation) * a_row <= _STACK_BYTES
+    row_bytes = padded_width(vectors.shape[1]) * vectors.element_size()
+    fits = (num_shared + len(splits) * num_validation) * row_bytes <= STACK_BYTES
     if fits and num_shared * columns <= num_train * max(columns, free_columns(vectors)):
         yield _stack(vectors, labels, splits, range(len(splits)), members=len(splits))
         return
-    count = max(1, most_bytes // ((num_train + num_validation) * a_row))
+    count = max(1, most_bytes // ((num_train + num_validation) * row_bytes))
     for start in range(0, len(splits), count):
         yield _stack(vectors, labels, splits, range(start, min(start + count, len(splits))), members=1)
 
@@ -89,7 +89,7 @@ def _stack(vectors: Tensor, labels: Tensor, splits: "Splits", chosen: range, *, 
 
 
 def _rows(vectors: Tensor, labels: Tensor, masks: NDArray[np.bool_], multiple: int) -> tuple[Tensor, Tensor]:
-    """Rows of any member of each group, and their labels where a member has them.
+    """Rows of any member of each group, and their labels for each member, -1 if it does not have the row.
 
     Args:
         vectors: Embeddings of all nodes.
@@ -118,7 +118,7 @@ def nodes_of(mask: NDArray[np.bool_], device: Any) -> Tensor:
 def logits_of(vectors: Tensor, nodes: Tensor, weights: Tensor, biases: Tensor) -> Tensor:
     """Logits of some nodes under weights of shape (starts, classes, width): (1, nodes, starts, classes)."""
     flat = weights.flatten(0, 1)
-    # To gather rows costs more than a few products too many.
+    # Gathering rows costs more than the unused products.
     if 2 * len(nodes) > len(vectors):
         logits = (vectors @ flat.T)[nodes]
     else:

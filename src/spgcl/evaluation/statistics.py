@@ -1,4 +1,4 @@
-"""What a graph is, in numbers: size, degrees, and how far its edges follow the labels."""
+"""Statistics of a graph: size, degrees, and how often its edges join equal labels."""
 
 from dataclasses import asdict
 from typing import Any
@@ -14,13 +14,13 @@ from spgcl.graph import Graph
 
 
 def edge_homophily(graph: Graph, labels: Any) -> float:
-    """Share of the edges that join two nodes of one class; edges at an unlabelled node are left out."""
+    """Fraction of the edges that join two nodes of one class; edges at an unlabelled node are left out."""
     same, known = _agreement(graph, checked_labels(labels, graph.num_nodes))
     return int(np.count_nonzero(same)) / max(int(np.count_nonzero(known)), 1)
 
 
 def node_homophily(graph: Graph, labels: Any) -> float:
-    """Mean over nodes of the share of their (out-)neighbours that have the node's own class.
+    """Mean over nodes of the fraction of their (out-)neighbours that have the node's own class.
 
     Nodes without a labelled neighbour are left out of the mean.
     """
@@ -32,8 +32,8 @@ def node_homophily(graph: Graph, labels: Any) -> float:
 def class_mixing(graph: Graph, labels: Any) -> NDArray[np.float64]:
     """Where the edges of each class lead, shape (classes, classes).
 
-    Entry (c, d) is the share of class c's edge ends whose other end is of class d: rows sum to one, or are
-    zero for a class without edges. The diagonal is the homophily class by class.
+    Entry (c, d) is the fraction of class c's edge ends whose other end has class d: rows sum to one, or are
+    zero for a class without edges. The diagonal is the homophily of each class.
     """
     values = checked_labels(labels, graph.num_nodes)
     _, known = _agreement(graph, values)
@@ -44,7 +44,7 @@ def class_mixing(graph: Graph, labels: Any) -> NDArray[np.float64]:
 
 
 def _agreement(graph: Graph, labels: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """For every stored edge: whether its ends share a class, and whether both classes are known."""
+    """For every stored edge, whether its ends have the same class, and whether both classes are known."""
     here, there = np.repeat(labels, graph.degrees), labels[graph.columns]
     known = (here >= 0) & (there >= 0)
     return (here == there) & known, known
@@ -56,7 +56,7 @@ def _sum_by_row(graph: Graph, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def describe(graph: Graph, labels: Any = None) -> dict[str, Any]:
-    """What a graph is, as plain values: size, degrees, memory, and with labels classes and homophilies."""
+    """A graph as plain values: size, degrees, memory, and with labels classes and homophilies."""
     matrix, degrees = graph.adjacency, graph.degrees
     features: Any = graph.features
     touched = (

@@ -1,4 +1,4 @@
-"""What a score is a score of."""
+"""The task that a score belongs to."""
 
 import hashlib
 
@@ -10,7 +10,7 @@ from spgcl.graph import Graph
 
 
 def task_digest(graph: Graph, labels: NDArray[np.int64], splits: Splits) -> str:
-    """Tells a graph with its labels and splits apart from others, so that a stored score is of the same."""
+    """A digest of a graph with its labels and splits, so that only scores of the same task are compared."""
     state = hashlib.sha256(graph.digest.encode() + labels.tobytes())
     for part in ("train", "validation", "test"):
         state.update(getattr(splits, part).tobytes())

@@ -1,4 +1,4 @@
-"""The transformed graph: every node joined to the nodes whose smoothed features resemble its own most."""
+"""The transformed graph: every node joined to the nodes with the most similar smoothed features."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,17 +14,17 @@ from spgcl.graph.propagate import normalised_adjacency, smooth
 
 _EXACT_NODES = 20_000
 _BLOCK_BYTES = 64 * 2**20
-# A multiplication in a sparse product takes about as long as this many in a dense one.
+# A multiplication in a sparse product takes about as long as so many in a dense one.
 _SPARSE_COST = 40
 
 
 @dataclass(frozen=True)
 class TransformedHomophily:
-    """Homophily of the graph that joins every node to its most similar ones, and over what it was taken.
+    """Homophily of the graph that joins every node to its most similar nodes, and how it was computed.
 
     Attributes:
-        homophily: Share of the joined pairs that have one class.
-        anchors: How many nodes were joined to their most similar ones.
+        homophily: Fraction of the joined pairs with the same class.
+        anchors: How many nodes were joined to their most similar nodes.
         sampled: Whether the anchors are a sample; otherwise they are all nodes that can be compared.
     """
 
@@ -40,13 +40,13 @@ def transformed_homophily(
 ) -> TransformedHomophily:
     """Edge homophily of the graph that joins each node to its most cosine-similar other nodes.
 
-    Similarities are exact, over all nodes, a block of anchors at a time. Above 20,000 nodes the anchors are a
-    seeded sample, so that the number of compared pairs stops growing. Nodes without a label, or with nothing
-    but zeros after smoothing, are no anchors.
+    Similarities are exact and computed in blocks of anchors. Above 20,000 nodes the anchors are a seeded
+    sample, so that the number of compared pairs stays constant. Nodes without a label, or with only zeros
+    after smoothing, are not used as anchors.
 
     Args:
         graph: The graph whose smoothed features are compared.
-        labels: One class a node.
+        labels: One class per node.
         positives: How many most similar nodes each anchor is joined to, K_pos in the paper.
         hops: How often features are smoothed before the comparison.
         seed: Decides the sample.
@@ -72,10 +72,10 @@ def transformed_homophily(
 
 @dataclass(frozen=True)
 class _Smoothed:
-    """Smoothed features Z = S^h X, multiplied out only where that makes comparing cheaper.
+    """Smoothed features Z = S^h X, multiplied out only if that makes comparisons cheaper.
 
-    The similarities of a block B of rows are Z Z_B^T = S^h (X Z_B^T). With few entries in X and S the right
-    side is far less work than the left with its dense Z, and Z is never held.
+    The similarities of a block B of rows are Z Z_B^T = S^h (X Z_B^T). With few entries in X and S, the right
+    side is far less work than the left with its dense Z, and Z is not stored.
     """
 
     matrix: sparse.csr_array
@@ -114,13 +114,13 @@ class _Smoothed:
         products = self.features @ np.ascontiguousarray(self.rows(nodes).T)
         for _ in range(self.hops):
             products = self.matrix @ products
-        # The anchor's own norm does not change its order.
+        # The norm of the anchor does not change the order.
         products /= np.maximum(self.norms, np.finfo(np.float32).tiny)[:, None]
         products[nodes, np.arange(len(nodes))] = -np.inf
         return np.asarray(torch.from_numpy(products).T.contiguous().topk(count, dim=1).indices.numpy())
 
 
 def _blocks(nodes: NDArray[np.int64], width: int) -> list[NDArray[np.int64]]:
-    """Nodes in runs for which a dense float32 block of `width` columns stays small."""
+    """Nodes in blocks for which a dense float32 matrix of `width` columns stays small."""
     size = max(1, _BLOCK_BYTES // (4 * width))
     return [nodes[start : start + size] for start in range(0, len(nodes), size)]

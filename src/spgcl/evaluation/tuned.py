@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from spgcl.engine.device import prefers_large_batches
 from spgcl.engine.similarity import comparable_rows
 from spgcl.errors import InputError
 from spgcl.evaluation.checks import checked_task
@@ -34,40 +35,39 @@ def tuned_probe(
 ) -> Scores:
     """Score embeddings by multinomial logistic regression whose L2 strength the validation part chooses.
 
-    Rows are divided by their L2 norm first, which makes one grid of strengths fit embeddings of any scale and
-    looks at no other row. The result does not depend on a seed.
+    Rows are divided by their L2 norm first, so that one grid of strengths fits embeddings of any scale. The
+    result does not depend on a seed.
 
     Args:
-        embeddings: One row a node.
-        labels: One class a node, 0 to classes - 1; a training part may lack classes.
+        embeddings: One row per node.
+        labels: One class per node, 0 to classes - 1; a training part may lack classes.
         splits: Training, validation and test nodes.
         metric: "accuracy", or "roc_auc" for two classes.
         strengths: Factors of half the squared weights that are added to the mean cross-entropy (C of
-            scikit-learn is 1 / (strength * training rows)). Of equally good ones the strongest is kept.
+            scikit-learn is 1 / (strength * training rows)). Of equally good ones, the strongest is kept.
         device: Where to compute.
-        progress: Told now and then what share is done.
+        progress: Called now and then with the fraction that is done.
     """
-    checked, values, num_classes = checked_task(embeddings, labels, splits, metric)
+    vectors, targets, num_classes = checked_task(embeddings, labels, splits, metric, device)
     if not strengths or min(strengths) <= 0:
         raise InputError(f"strengths are {list(strengths)}; give one or more positive numbers")
     ordered = sorted(strengths, reverse=True)
-    vectors = torch.nn.functional.normalize(comparable_rows(torch.from_numpy(checked)).to(device))
-    targets = torch.from_numpy(values).to(device)
+    vectors = torch.nn.functional.normalize(comparable_rows(vectors))
     records: list[SplitScore] = []
-    # On CUDA launches count, so splits are solved together; on CPU none has to wait for the slowest.
-    most_bytes = _STACK_BYTES if vectors.is_cuda else 1
+    # Where batches do not pay, splits are solved one by one, so that none waits for the slowest.
+    most_bytes = _STACK_BYTES if prefers_large_batches(vectors) else 1
     for stack in stacks(vectors, targets, splits, len(ordered) * num_classes, most_bytes=most_bytes):
         parameters = fit_regressions(stack, num_classes, ordered, vectors.shape[1])
         logits = stack.validation @ parameters.flatten(1, 2).transpose(1, 2)
         logits = logits.view(*logits.shape[:2], len(ordered), num_classes)
         validation = MEASURES[metric](logits, stack.validation_labels)
         weights, biases = parameters[..., : vectors.shape[1]], parameters[..., vectors.shape[1]]
-        for place, split in enumerate(stack.splits):
-            kept = int(validation[place].argmax())
+        for index, split in enumerate(stack.splits):
+            kept = int(validation[index].argmax())
             nodes = nodes_of(splits.test[split], vectors.device)
-            logits = logits_of(vectors, nodes, weights[place, [kept]], biases[place, [kept]])
+            logits = logits_of(vectors, nodes, weights[index, [kept]], biases[index, [kept]])
             test = float(MEASURES[metric](logits, targets[nodes][None])[0, 0])
-            score = 100 * float(validation[place, kept])
+            score = 100 * float(validation[index, kept])
             records.append(SplitScore(split, 0, score, 100 * test, strength=ordered[kept]))
         if progress:
             progress(len(records) / len(splits))
@@ -83,15 +83,15 @@ def fit_regressions(
     tolerance: float = 1e-6,
     iterations: int = 1000,
 ) -> Tensor:
-    """Weights of every split at every strength, (splits, strengths, classes, padded width).
+    """Weights of every split at every strength, shape (splits, strengths, classes, padded width).
 
     Args:
         stack: Rows of the splits.
         num_classes: How many classes there are.
         strengths: L2 strengths.
-        width: Columns of the rows in front of the one that meets the bias.
-        tolerance: Largest entry of the gradient, in scaled weights, at which a regression is finished.
-        iterations: Most steps.
+        width: Columns of the rows before the one that the bias is multiplied with.
+        tolerance: Largest gradient entry, in scaled weights, of a finished regression.
+        iterations: Maximum number of steps.
     """
     axes = _principal_axes(stack.train[..., :width].double()).to(stack.train)
     rows = torch.cat([stack.train[..., :width] @ axes, stack.train[..., width:]], dim=2)
@@ -106,30 +106,30 @@ def fit_regressions(
 def _principal_axes(rows: Tensor) -> Tensor:
     """Orthonormal axes (groups, width, axes) that span the rows of each group.
 
-    The penalty does not see a rotation, and the best weights lie in the span of the rows. In principal axes
-    the curvature is nearly diagonal, which shortens the way to the minimum.
+    The penalty is the same for rotated weights, and the best weights lie in the span of the rows. In
+    principal axes the curvature is nearly diagonal, so that fewer steps reach the minimum.
     """
     if rows.shape[1] < rows.shape[2]:
         span: Tensor = torch.linalg.qr(rows.transpose(1, 2)).Q
         return span @ _principal_axes(rows @ span)
     energies, axes = torch.linalg.eigh(rows.transpose(1, 2) @ rows)
-    # Axes that hold nothing but the rounding of float32 are left out, as zeros.
+    # Axes that hold only float32 rounding errors become zero.
     held = energies > torch.finfo(torch.float32).eps ** 2 * energies.amax(dim=1, keepdim=True)
     axes *= held[:, None]
     return torch.as_tensor(axes)
 
 
 class _Regressions:
-    """Penalised mean cross-entropy over training parts, in weights scaled by roots of its curvatures."""
+    """Penalised mean cross-entropy over training parts, in weights scaled by the root of its curvature."""
 
     def __init__(self, stack: Stack, rows: Tensor, num_classes: int, strengths: Tensor, width: int) -> None:
-        self._rows, self._shares = rows, stack.train_shares()[:, :, None, None]
+        self._rows, self._row_weights = rows, stack.row_weights()[:, :, None, None]
         self._targets = stack.targets(num_classes)[:, :, None]
-        # The bias is free of the penalty.
+        # Biases have no penalty.
         self._penalties = strengths[:, None, None].repeat(1, num_classes, rows.shape[2])
         self._penalties[..., width] = 0
-        squares = (self._shares.flatten(2) @ rows.square()).flatten(0, 1)
-        # A quarter is the most that a chance times its complement can be.
+        squares = (self._row_weights.flatten(2) @ rows.square()).flatten(0, 1)
+        # A probability times its complement is at most a quarter.
         self.scales = (squares[:, None, None] / 4 + self._penalties).sqrt()
 
     def __call__(self, points: Tensor, problems: Tensor) -> tuple[Tensor, Tensor]:
@@ -138,9 +138,9 @@ class _Regressions:
         weights = points.view_as(scales) / scales
         groups, members, num_classes = len(self._rows), self._targets.shape[1], scales.shape[2]
         logits = weights.view(groups, -1, scales.shape[3]) @ self._rows.transpose(1, 2)
-        log_chances = logits.view(groups, members, -1, num_classes, logits.shape[2]).log_softmax(dim=3)
-        losses = -(log_chances * self._targets).sum(dim=(3, 4)).flatten(0, 1)
-        residuals = log_chances.exp_().mul_(self._shares).sub_(self._targets).flatten(1, 3)
-        slopes = (residuals @ self._rows).view_as(weights)
+        log_probabilities = logits.view(groups, members, -1, num_classes, logits.shape[2]).log_softmax(dim=3)
+        losses = -(log_probabilities * self._targets).sum(dim=(3, 4)).flatten(0, 1)
+        residuals = log_probabilities.exp_().mul_(self._row_weights).sub_(self._targets).flatten(1, 3)
+        gradients = (residuals @ self._rows).view_as(weights)
         values = losses + (penalties * weights.square()).sum(dim=(2, 3)) / 2
-        return values, (slopes.addcmul_(penalties, weights) / scales).flatten(2)
+        return values, (gradients.addcmul_(penalties, weights) / scales).flatten(2)

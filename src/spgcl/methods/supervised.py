@@ -21,14 +21,6 @@ from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.augment import drop_features
 from spgcl.methods.ranges import Count, Fraction, Positive, Width
 
-# Models where a graph has one split, as many as the paper's protocol has starts.
-STARTS = 10
-
-
-def starts_of(splits: Splits) -> int:
-    """Models a split: one, or ten that start differently where there is one split."""
-    return STARTS if len(splits) == 1 else 1
-
 
 @dataclass(frozen=True, eq=False)
 class Supervision:
@@ -56,7 +48,7 @@ class Supervision:
         told = splits.train | splits.validation
         if (values[told.any(axis=0)] < 0).any():
             raise InputError("a training or validation node has no label; leave it out of the splits")
-        starts = starts_of(splits)
+        starts = splits.restarts
         own = np.where(told, values, -1).astype(np.int64)
         return cls(
             own.repeat(starts, axis=0), splits.validation.repeat(starts, axis=0), int(values.max()) + 1

@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from spgcl.evaluation.scores import METRICS, PROTOCOLS
 from spgcl.report.charts import Item, section, shorten, strip, strips, table, text
 from spgcl.report.curves import training_charts
-from spgcl.report.summary import METRICS, deviation_over
+from spgcl.report.summary import deviation_over
 from spgcl.runs.record import Run
-
-SCORED_BY = {"paper": "paper's probe", "tuned": "tuned probe", "predictions": "own predictions"}
 
 
 def compare_runs(entries: Sequence[tuple[Path, Run, dict[str, Any] | None]]) -> Item:
@@ -76,7 +75,7 @@ def _task(run: Run, record: Mapping[str, Any]) -> _Task:
 
 
 def _scored_by(record: Mapping[str, Any]) -> str:
-    return SCORED_BY.get(record.get("protocol", ""), "-")
+    return PROTOCOLS.get(record.get("protocol", ""), "-")
 
 
 def _row(name: str, run: Run, record: Mapping[str, Any]) -> list[str]:

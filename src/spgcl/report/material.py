@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from spgcl.evaluation.neighbours import nearest_nodes
 from spgcl.graph import Graph
 from spgcl.report.columns import Column
-from spgcl.report.nearest import nearest_nodes
 from spgcl.runs.record import Run
 
 if TYPE_CHECKING:

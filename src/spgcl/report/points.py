@@ -93,7 +93,7 @@ def _clusters(material: Material) -> Column:
     count = _DEFAULT_CLUSTERS if labels is None else len(np.unique(labels[labels >= 0]))
     count = min(count, len(rows))
     codes = np.full(material.graph.num_nodes, -1)
-    codes[material.shown] = k_means(rows, count, starts=1, seed=0)
+    codes[material.shown] = k_means(rows, count, restarts=1, seed=0)
     return Column("cluster", codes, tuple(f"cluster {number}" for number in range(1, count + 1)))
 
 

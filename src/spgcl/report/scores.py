@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spgcl.evaluation.linear_probe import predict_first_split
-from spgcl.evaluation.scores import scored_by
+from spgcl.evaluation.scores import METRICS, PROTOCOLS
 from spgcl.methods import find
 from spgcl.report.baselines import baselines
 from spgcl.report.charts import Item, matrix, section, strip, strips, table, text
 from spgcl.report.material import Material
 from spgcl.report.paper import paper_figure
-from spgcl.report.summary import METRICS, deviation_over
+from spgcl.report.summary import deviation_over
 
 _MOST_CLASSES = 40
 _WORDS = {
@@ -55,7 +55,7 @@ def score_rows(record: dict[str, Any]) -> list[list[str]]:
     """One row a score of `eval.json`."""
     rows = []
     if "mean" in record:
-        rows.append([scored_by(record["protocol"]), f"{record['mean']:.2f}", _deviation(record)])
+        rows.append([PROTOCOLS[record["protocol"]], f"{record['mean']:.2f}", _deviation(record)])
     if "knn" in record:
         rows.append(["k-NN", f"{record['knn']['mean']:.2f}", _deviation(record["knn"])])
     for part, name in (("k-means", "clustering"), ("link prediction", "link_prediction")):

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from spgcl.errors import InputError
+from spgcl.evaluation.scores import METRICS
 from spgcl.methods import find, parameters, resolved_settings
 from spgcl.report.charts import Item, code, facts, section, table
 from spgcl.runs.record import Run
-
-METRICS = {"accuracy": "accuracy", "roc_auc": "ROC-AUC"}
 
 
 def summary(folder: Path, run: Run, evaluation: dict[str, Any] | None, notes: tuple[str, ...] = ()) -> Item:

@@ -1,4 +1,4 @@
-"""One reader a file format: checked paths by role -> graph, labels and published splits."""
+"""One reader per file format: checked paths by role -> graph, labels and published splits."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +17,7 @@ class Reader(Protocol):
     """Reads one data set; `directed` keeps the direction of the publisher's edge list."""
 
     def __call__(self, paths: Mapping[str, Path], *, directed: bool = False) -> Contents:
-        """Read the files at `paths`, which are given by role."""
+        """Read the files at `paths`, given by role."""
 
 
 READERS: dict[str, Reader] = {

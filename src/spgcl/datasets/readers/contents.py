@@ -1,4 +1,4 @@
-"""What every reader returns, and the conversions that several formats share."""
+"""The result of every reader, and conversions that several formats share."""
 
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ from spgcl.graph.checks import Features
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """What the files of a data set hold; `splits` is None where none are published."""
+    """The content of a data set's files; `splits` is None if none are published."""
 
     graph: Graph
     labels: NDArray[np.int64]
@@ -27,16 +27,16 @@ class Contents:
 
 
 def compact(features: NDArray[Any]) -> Features:
-    """Dense features as CSR when less than a third is non-zero: smaller then, and quicker to propagate."""
+    """Dense features as CSR if less than a third is non-zero: then it is smaller and propagates faster."""
     present = features != 0
     if 3 * np.count_nonzero(present) >= features.size:
         return np.ascontiguousarray(features, dtype=np.float32)
-    places = np.flatnonzero(present)
+    positions = np.flatnonzero(present)
     height, width = features.shape
-    index = sparse.get_index_dtype(maxval=max(len(places), width))
-    columns = (places % width).astype(index)
-    pointers = np.searchsorted(places, np.arange(height + 1) * width).astype(index)
-    values = features.reshape(-1)[places].astype(np.float32, copy=False)
+    index = sparse.get_index_dtype(maxval=max(len(positions), width))
+    columns = (positions % width).astype(index)
+    pointers = np.searchsorted(positions, np.arange(height + 1) * width).astype(index)
+    values = features.reshape(-1)[positions].astype(np.float32, copy=False)
     return sparse.csr_array((values, columns, pointers), shape=features.shape)
 
 

@@ -1,4 +1,4 @@
-"""The geom-gcn text files of Chameleon, Squirrel and Actor ("film"), in which edge direction survives."""
+"""The geom-gcn text files of Chameleon, Squirrel and Actor ("film"), which have edge directions."""
 
 import gzip
 import re
@@ -36,13 +36,13 @@ def _lines(path: Path) -> list[str]:
 
 def _read_nodes(path: Path) -> tuple[sparse.csr_array, NDArray[np.int64]]:
     header, *lines = _lines(path)
-    # Actor lists the indices that are set and says how far they go; the others write every 0 and 1.
+    # Actor lists non-zero columns, and the highest one in the header; the others write every 0 and 1.
     amount = re.search(r"feature_amount:(\d+)", header)
     columns_of = _listed_columns if amount else _written_columns
     rows = {node: (columns, label) for node, columns, label in _parsed(lines, columns_of, path)}
     if sorted(rows) != list(range(len(rows))):
         raise InputError(f"{path}: node ids are not 0 to {len(rows) - 1}, each once")
-    # The amount is the highest index; counted from 0 that makes one column more.
+    # The amount is the highest index, counted from 0.
     width = int(amount[1]) + 1 if amount else lines[0].count(",") + 1
     labels = np.array([rows[node][1] for node in range(len(rows))], dtype=np.int64)
     return indicators([rows[node][0] for node in range(len(rows))], width), labels

@@ -21,7 +21,7 @@ def read_planetoid(paths: Mapping[str, Path], *, directed: bool = False) -> Cont
     test = np.loadtxt(paths["test_index"], dtype=np.int64, ndmin=1)
     known, tested = load_pickle(paths["allx"]), load_pickle(paths["tx"])
     order = _row_of_node(known.shape[0], test)
-    # One more row than the files have: the zeros that CiteSeer's 15 nodes without features or label get.
+    # One additional row of zeros, for the 15 nodes of CiteSeer without features and label.
     nothing = sparse.csr_array((1, known.shape[1]), dtype=np.float32)
     stacked = [sparse.csr_array(part, dtype=np.float32) for part in (known, tested)]
     features = sparse.vstack([*stacked, nothing], format="csr")[order]
@@ -36,7 +36,7 @@ def read_planetoid(paths: Mapping[str, Path], *, directed: bool = False) -> Cont
 
 
 def _row_of_node(num_known: int, test: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each node's row is in (known rows, test rows, one empty row)."""
+    """The index of each node's row in (known rows, test rows, one empty row)."""
     order = np.full(int(test.max()) + 1, num_known + len(test), dtype=np.int64)
     order[:num_known] = np.arange(num_known)
     order[test] = num_known + np.arange(len(test))

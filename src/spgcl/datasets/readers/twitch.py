@@ -47,7 +47,7 @@ def _read_table(path: Path) -> dict[str, NDArray[Any]]:
 
     from spgcl.io.arrow import from_arrow
 
-    # Dates and truth values stay text: what they become is this module's decision.
+    # Dates and truth values stay text: they are converted below.
     text = dict.fromkeys(("created_at", "updated_at", "language", "mature"), string())
     try:
         table = csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=text))
@@ -64,7 +64,7 @@ def _order(ids: NDArray[Any], path: Path) -> NDArray[np.int64]:
 
 
 def _words(path: Path, num_nodes: int) -> sparse.csr_array:
-    """0/1 features from lists of indices, less the columns that no node of this country uses."""
+    """0/1 features from lists of indices, without the columns that no node of this country uses."""
     lists = json.loads(path.read_text(encoding="utf-8"))
     rows = [np.asarray(lists.get(str(node), []), dtype=np.int64) for node in range(num_nodes)]
     used, renumbered = np.unique(np.concatenate(rows), return_inverse=True)
@@ -80,7 +80,7 @@ def _profiles(nodes: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
         if name in ("created_at", "updated_at"):
             values = np.char.replace(values.astype(str), "-", "")
         elif name == "language":
-            # LINKX numbers languages by first appearance instead of one column each: hence 7 features.
+            # LINKX numbers languages by first appearance instead of giving each a column: hence 7 features.
             codes: dict[str, int] = {}
             values = np.array([codes.setdefault(language, len(codes)) for language in values])
         columns.append(values.astype(np.float64))

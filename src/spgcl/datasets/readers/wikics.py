@@ -19,7 +19,7 @@ def read_wikics(paths: Mapping[str, Path], *, directed: bool = False) -> Content
         record = json.loads(path.read_text(encoding="utf-8"))
         links = [np.asarray(row, dtype=np.int64) for row in record["links"]]
         train = np.array(record["train_masks"], dtype=np.bool_)
-        # A further part, for early stopping, is left out: `val_masks` is what PyTorch Geometric exposes.
+        # Like PyTorch Geometric, this uses `val_masks` and not the additional masks for early stopping.
         validation = np.array(record["val_masks"], dtype=np.bool_)
         test = np.tile(np.array(record["test_mask"], dtype=np.bool_), (len(train), 1))
         features = compact(np.array(record["features"], dtype=np.float32))

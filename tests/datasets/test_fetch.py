@@ -19,22 +19,22 @@ HALF = len(CONTENT) // 2
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Serves `server.content`, each request in the next of the `server.manners`, and keeps a log."""
+    """Serves `server.content`, each request by the next of the `server.behaviours`, and keeps a log."""
 
     def do_GET(self):
         server = self.server
         wanted = self.headers.get("Range")
         server.log.append((self.path, wanted))
-        manner = server.manners.pop(0) if server.manners else "whole"
-        if self.path not in server.content or manner == "missing":
+        behaviour = server.behaviours.pop(0) if server.behaviours else "whole"
+        if self.path not in server.content or behaviour == "missing":
             self.send_error(404)
             return
-        if manner == "busy":
+        if behaviour == "busy":
             self.send_error(503)
             return
         body = server.content[self.path]
         start = (
-            int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted and manner != "no ranges" else 0
+            int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted and behaviour != "no ranges" else 0
         )
         if start >= len(body):
             self.send_error(416)
@@ -44,10 +44,10 @@ class _Handler(BaseHTTPRequestHandler):
         if start:
             self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
         self.end_headers()
-        sent = body[start : len(body) // 2] if manner in ("truncated", "cut") else body[start:]
+        sent = body[start : len(body) // 2] if behaviour in ("truncated", "cut") else body[start:]
         self.wfile.write(sent)
-        if manner == "cut":
-            # A reset instead of an orderly end: what a fallen line looks like.
+        if behaviour == "cut":
+            # A reset instead of an orderly end, as when a line is cut.
             self.wfile.flush()
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.connection.close()
@@ -64,7 +64,7 @@ class _Handler(BaseHTTPRequestHandler):
 def server(monkeypatch):
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     running = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    running.content, running.manners, running.log = {"/toy/sub/file.bin": CONTENT}, [], []
+    running.content, running.behaviours, running.log = {"/toy/sub/file.bin": CONTENT}, [], []
     running.url = f"http://127.0.0.1:{running.server_port}"
     thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -74,83 +74,87 @@ def server(monkeypatch):
     running.server_close()
 
 
-def _entry(*files):
-    return Entry(
-        "toy", "planetoid", "accuracy", "", 1, "", "", {str(place): file for place, file in enumerate(files)}
-    )
+def form_of(content, path="sub/file.bin"):
+    return Form(path, len(content), hashlib.sha256(content).hexdigest())
 
 
 @pytest.fixture
-def target(server, tmp_path, monkeypatch):
-    """Where the one file of the data set `toy` is to arrive."""
-    form = Form("sub/file.bin", len(CONTENT), hashlib.sha256(CONTENT).hexdigest())
-    monkeypatch.setitem(entries(), "toy", _entry(File(f"{server.url}/toy/sub/file.bin", form)))
+def publish(server, tmp_path, monkeypatch):
+    """Makes a data set `toy` of one file in the given forms; returns the path where it is to arrive."""
     monkeypatch.setenv("SPGCL_DATA", str(tmp_path / "data"))
-    return tmp_path / "data" / "toy" / "sub" / "file.bin"
+
+    def publish(*forms, url=f"{server.url}/toy/sub/file.bin"):
+        file = File(url, *forms)
+        toy = Entry("toy", "planetoid", "accuracy", "", 1, "", "", {"file": file})
+        monkeypatch.setitem(entries(), "toy", toy)
+        return tmp_path / "data" / "toy" / "sub" / "file.bin"
+
+    return publish
+
+
+@pytest.fixture
+def target(publish):
+    return publish(form_of(CONTENT))
 
 
 def _fetch(**options):
     return fetch("toy", pause_seconds=0, **options)
 
 
-def _names_beside(target):
-    return sorted(path.name for path in target.parent.iterdir())
+def files_in(folder):
+    return sorted(path.name for path in folder.glob("*"))
 
 
 def test_a_file_arrives_checked_and_a_second_run_does_nothing(server, target):
-    assert _fetch() == [str(target)]
-    assert target.read_bytes() == CONTENT and _names_beside(target) == ["file.bin"]
+    calls = []
+    assert _fetch(progress=lambda *row: calls.append(row)) == [str(target)]
+    assert calls[-1] == ("file.bin", len(CONTENT), len(CONTENT))
+    assert target.read_bytes() == CONTENT and files_in(target.parent) == ["file.bin"]
     assert _fetch() == [] and len(server.log) == 1
 
 
-def test_progress_is_told(server, target):
-    told = []
-    _fetch(progress=lambda *row: told.append(row))
-    assert told[-1] == ("file.bin", len(CONTENT), len(CONTENT))
-
-
-@pytest.mark.parametrize("manner", ["truncated", "cut"])
-def test_a_broken_transfer_is_resumed_where_it_stopped(server, target, manner):
-    server.manners = [manner]
+@pytest.mark.parametrize("behaviour", ["truncated", "cut"])
+def test_a_broken_transfer_is_resumed_where_it_stopped(server, target, behaviour):
+    server.behaviours = [behaviour]
     _fetch()
     assert target.read_bytes() == CONTENT
     (first, second) = (wanted for _, wanted in server.log)
     assert first is None
     # A reset may throw away bytes that were still on their way; an orderly end does not.
     resumed = int(second.removeprefix("bytes=").removesuffix("-"))
-    assert resumed == HALF if manner == "truncated" else 0 < resumed <= HALF
+    assert resumed == HALF if behaviour == "truncated" else 0 < resumed <= HALF
 
 
 def test_a_line_that_stays_bad_keeps_the_part_for_the_next_run(server, target):
-    server.manners = ["truncated"] + ["busy"] * (ATTEMPTS - 1)
-    with pytest.raises(InputError, match=r"503 .*run again to resume") as caught:
+    server.behaviours = ["truncated"] + ["busy"] * (ATTEMPTS - 1)
+    with pytest.raises(InputError, match=r"503 .*resume") as caught:
         _fetch()
     assert "\n" not in str(caught.value) and len(server.log) == ATTEMPTS
-    assert _names_beside(target) == ["file.bin.part"]
+    assert files_in(target.parent) == ["file.bin.part"]
     _fetch()
     assert server.log[-1] == ("/toy/sub/file.bin", f"bytes={HALF}-")
-    assert target.read_bytes() == CONTENT and _names_beside(target) == ["file.bin"]
+    assert target.read_bytes() == CONTENT and files_in(target.parent) == ["file.bin"]
 
 
 def test_a_server_without_ranges_starts_over(server, target):
-    server.manners = ["truncated", "no ranges"]
+    server.behaviours = ["truncated", "no ranges"]
     _fetch()
     assert target.read_bytes() == CONTENT
 
 
 def test_wrong_bytes_never_get_the_name(server, target):
     server.content["/toy/sub/file.bin"] = CONTENT[:-1] + b"!"
-    with pytest.raises(InputError, match=r"sent other bytes than the published ones.*--mirror") as caught:
+    with pytest.raises(InputError, match=r"other bytes.*--mirror") as caught:
         _fetch()
-    assert server.url in str(caught.value) and _names_beside(target) == []
+    assert server.url in str(caught.value) and files_in(target.parent) == []
 
 
 def test_too_many_bytes_are_not_read_to_the_end(server, target):
     server.content["/toy/sub/file.bin"] = CONTENT * 20
-    told = []
+    received = []
     with pytest.raises(InputError, match="other bytes"):
-        _fetch(progress=lambda *row: told.append(row[1]))
-    assert told[-1] < 2 * len(CONTENT)
+        _fetch(progress=lambda *row: received.append(row[1]))
+    assert received[-1] < 2 * len(CONTENT)
 
 
 @pytest.mark.parametrize("stale", [b"something else", CONTENT + b"more"])
@@ -158,7 +162,7 @@ def test_a_stale_part_file_is_replaced(server, target, stale):
     target.parent.mkdir(parents=True)
     target.with_name("file.bin.part").write_bytes(stale)
     _fetch()
-    assert target.read_bytes() == CONTENT and _names_beside(target) == ["file.bin"]
+    assert target.read_bytes() == CONTENT and files_in(target.parent) == ["file.bin"]
 
 
 def test_a_damaged_file_is_replaced(server, target):
@@ -167,41 +171,41 @@ def test_a_damaged_file_is_replaced(server, target):
     assert _fetch() == [str(target)] and target.read_bytes() == CONTENT
 
 
-def test_a_missing_file_names_the_address_and_the_way_out(server, target):
-    server.manners = ["missing"]
-    with pytest.raises(InputError, match=r"file\.bin: 404 Not Found.*--mirror URL\|PATH"):
+def test_a_missing_file_names_the_address_and_the_option(server, target):
+    server.behaviours = ["missing"]
+    with pytest.raises(InputError, match=r"file\.bin: 404 .*--mirror"):
         _fetch()
-    assert len(server.log) == 1 and _names_beside(target) == []
+    assert len(server.log) == 1 and files_in(target.parent) == []
 
 
-def test_no_server_at_all_is_one_line(target, server):
+def test_a_refused_connection_is_reported(target, server):
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{closed.getsockname()[1]}"
-        with pytest.raises(InputError, match=r"no connection \(.*refused\).*run again to resume"):
+        with pytest.raises(InputError, match="refused"):
             _fetch(mirror=address)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_full_disk_leaves_nothing_behind(server, target):
+def test_a_full_disk_is_named(server, target):
     target.parent.mkdir(parents=True)
     target.with_name("file.bin.part").symlink_to("/dev/full")
-    with pytest.raises(InputError, match=r"no space left .*SPGCL_DATA") as caught:
+    with pytest.raises(InputError, match=f"{os.strerror(errno.ENOSPC)}.*SPGCL_DATA") as caught:
         _fetch()
-    assert "\n" not in str(caught.value) and _names_beside(target) == []
+    assert "\n" not in str(caught.value) and not target.exists()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to this user")
 def test_a_folder_that_cannot_be_written_is_named(server, target):
     target.parent.mkdir(parents=True)
     target.parent.chmod(0o555)
-    with pytest.raises(InputError, match=f"cannot write .*{os.strerror(errno.EACCES)}"):
+    with pytest.raises(InputError, match=os.strerror(errno.EACCES)):
         _fetch()
 
 
 def test_a_file_where_the_folder_should_be_is_named(server, target):
     target.parent.parent.parent.write_text("a file")
-    with pytest.raises(InputError, match=r"cannot make the folder .*SPGCL_DATA"):
+    with pytest.raises(InputError, match="SPGCL_DATA"):
         _fetch()
 
 
@@ -216,44 +220,37 @@ def test_mirrors_may_be_addresses_or_folders(server, target, tmp_path):
     assert target.read_bytes() == CONTENT and server.log == [("/toy/sub/file.bin", None)]
 
 
-def test_a_mirror_that_is_nowhere_is_named(target):
-    with pytest.raises(InputError, match="--mirror /no/where: neither"):
-        _fetch(mirror="/no/where")
+@pytest.mark.parametrize(("mirror", "named"), [("/no/where", "--mirror /no/where"), ("", r"sub/file\.bin")])
+def test_a_mirror_without_the_file_is_named(target, tmp_path, mirror, named):
+    with pytest.raises(InputError, match=named):
+        _fetch(mirror=mirror or str(tmp_path))
 
 
-def test_a_folder_without_the_file_is_named(target, tmp_path):
-    with pytest.raises(InputError, match=r"sub/file\.bin: no such file"):
-        _fetch(mirror=str(tmp_path))
-
-
-def test_a_mirror_may_hold_the_file_as_published_or_as_kept(server, target, monkeypatch):
+def test_a_mirror_may_hold_the_file_as_published_or_as_kept(server, publish):
     zipped = b"the same, smaller"
-    kept = Form("sub/file.bin.gz", len(zipped), hashlib.sha256(zipped).hexdigest())
-    plain = Form("sub/file.bin", len(CONTENT), hashlib.sha256(CONTENT).hexdigest())
-    file = File("http://127.0.0.1:9/never", plain, kept)
-    monkeypatch.setitem(entries(), "toy", _entry(file))
+    forms = form_of(CONTENT), form_of(zipped, "sub/file.bin.gz")
+    target = publish(*forms, url="http://127.0.0.1:9/never")
     assert _fetch(mirror=server.url) == [str(target)]
     assert [path for path, _ in server.log] == ["/toy/sub/file.bin.gz", "/toy/sub/file.bin"]
     target.unlink()
     server.content["/toy/sub/file.bin.gz"] = zipped
     assert _fetch(mirror=server.url) == [f"{target}.gz"]
+    (file,) = entries()["toy"].all_files
     assert find(target.parent.parent, file) == ("ok", Path(f"{target}.gz"))
 
 
-def test_one_name_may_have_two_accepted_contents(server, target, monkeypatch):
+def test_one_name_may_have_two_accepted_contents(server, publish):
     smaller = CONTENT[:100]
-    forms = [Form("sub/file.bin", len(text), hashlib.sha256(text).hexdigest()) for text in (CONTENT, smaller)]
-    monkeypatch.setitem(entries(), "toy", _entry(File("http://127.0.0.1:9/never", *forms)))
-    for text in (CONTENT, smaller):
-        server.content["/toy/sub/file.bin"] = text
-        assert _fetch(mirror=server.url) == [str(target)] and target.read_bytes() == text
+    target = publish(form_of(CONTENT), form_of(smaller), url="http://127.0.0.1:9/never")
+    for content in (CONTENT, smaller):
+        server.content["/toy/sub/file.bin"] = content
+        assert _fetch(mirror=server.url) == [str(target)] and target.read_bytes() == content
         target.unlink()
 
 
-def test_a_git_blob_id_identifies_bytes_where_no_sha256_is_known(server, target, monkeypatch):
+def test_a_git_blob_id_identifies_bytes_where_no_sha256_is_known(server, publish):
     # `printf 'hello\n' | git hash-object --stdin`
-    form = Form("sub/file.bin", git_blob="ce013625030ba8dba906f756967f9e9ca394464a")
-    monkeypatch.setitem(entries(), "toy", _entry(File(f"{server.url}/toy/sub/file.bin", form)))
+    target = publish(Form("sub/file.bin", git_blob="ce013625030ba8dba906f756967f9e9ca394464a"))
     with pytest.raises(InputError, match="other bytes"):
         _fetch()
     server.content["/toy/sub/file.bin"] = b"hello\n"

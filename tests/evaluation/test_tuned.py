@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from graphs import seeded
 from made_tasks import make_splits, make_task
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
@@ -16,8 +17,8 @@ from spgcl.evaluation.tuned import fit_regressions
 STRENGTHS = [1e-1, 1e-3, 1e-5]
 
 
-def regressions_beside_references(task, splits, **settings):
-    """Chances of the classes by each regression here and by scikit-learn's, in float64."""
+def regressions_and_references(task, splits, **settings):
+    """Class probabilities of each regression here and of scikit-learn's, in float64."""
     embeddings, labels = normalize(task[0]).astype(np.float64), task[1]
     rows = torch.from_numpy(embeddings).to(settings.pop("dtype"))
     width = rows.shape[1]
@@ -25,34 +26,33 @@ def regressions_beside_references(task, splits, **settings):
     parameters = fit_regressions(stack, 4, STRENGTHS, width, **settings)
     weights, biases = parameters[..., :width], parameters[..., width]
     for split, train in enumerate(splits.train):
-        for place, strength in enumerate(STRENGTHS):
+        for index, strength in enumerate(STRENGTHS):
             reference = LogisticRegression(C=1 / (strength * train.sum()), tol=1e-10, max_iter=100_000)
             expected = reference.fit(embeddings[train], labels[train]).predict_proba(embeddings)
-            found = (rows @ weights[split, place].T + biases[split, place]).softmax(dim=1)
+            found = (rows @ weights[split, index].T + biases[split, index]).softmax(dim=1)
             yield strength, found.numpy(), expected
 
 
-def test_every_split_and_strength_reaches_scikit_learns_optimum(task, uneven_splits):
-    pairs = regressions_beside_references(task, uneven_splits, dtype=torch.float64, tolerance=1e-8)
+def wide_task():
+    """More columns than rows, and a second split that trains on the rows of the first."""
+    splits = make_splits(300, [(60, 50), (60, 50)])
+    train, validation = splits.train[[0, 0]], splits.validation & ~splits.train[0]
+    splits = replace(splits, train=train, validation=validation, test=~train & ~validation)
+    return make_task(num_nodes=300, width=200), splits
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_every_split_and_strength_reaches_scikit_learns_optimum(task, uneven_splits, wide):
+    task, splits = wide_task() if wide else (task, uneven_splits)
+    pairs = regressions_and_references(task, splits, dtype=torch.float64, tolerance=1e-8)
     for _, found, expected in pairs:
         np.testing.assert_allclose(found, expected, atol=2e-4)
 
 
 def test_the_settings_of_the_probe_come_close_to_the_optimum(task, uneven_splits):
-    for strength, found, expected in regressions_beside_references(task, uneven_splits, dtype=torch.float32):
-        # What a gradient leaves open grows as the penalty that bends the objective shrinks.
+    for strength, found, expected in regressions_and_references(task, uneven_splits, dtype=torch.float32):
+        # A gradient of this size means a larger error if the penalty, and so the curvature, is small.
         np.testing.assert_allclose(found, expected, atol=1e-3 if strength >= 1e-3 else 1e-2)
-
-
-def test_wide_rows_and_shared_training_parts_reach_the_optimum_too():
-    # More columns than rows, and the second split trains on the rows of the first.
-    task = make_task(num_nodes=300, width=200)
-    splits = make_splits(300, [(60, 50), (60, 50)])
-    train, validation = splits.train[[0, 0]], splits.validation & ~splits.train[0]
-    splits = replace(splits, train=train, validation=validation, test=~train & ~validation)
-    pairs = regressions_beside_references(task, splits, dtype=torch.float64, tolerance=1e-8)
-    for _, found, expected in pairs:
-        np.testing.assert_allclose(found, expected, atol=2e-4)
 
 
 def test_the_strength_is_the_best_on_validation(task, uneven_splits):
@@ -91,9 +91,16 @@ def test_strengths_must_be_positive(task, uneven_splits, strengths):
         tuned_probe(*task, uneven_splits, strengths=strengths)
 
 
+def test_progress_rises_to_the_end(task, uneven_splits):
+    reported: list[float] = []
+    tuned_probe(*task, uneven_splits, strengths=[1e-2], progress=reported.append)
+    assert reported == sorted(reported)
+    assert reported[-1] == 1
+
+
 def test_minimise_finds_the_minimum_of_each_row():
-    generator = torch.Generator().manual_seed(0)
-    # From well to badly conditioned quadratics, one a row.
+    generator = seeded(0)
+    # From well to badly conditioned quadratics, one per row.
     scales = torch.stack([torch.logspace(0, power, 30, dtype=torch.float64) for power in (0, 2, 4)])
     targets = torch.randn(3, 30, dtype=torch.float64, generator=generator)
 
@@ -106,6 +113,6 @@ def test_minimise_finds_the_minimum_of_each_row():
 
     found = minimise(quadratic, torch.zeros_like(targets)[None], tolerance=1e-8, iterations=500)
     torch.testing.assert_close(found[0], targets, atol=1e-6, rtol=0)
-    # What has arrived costs nothing any more.
+    # Finished problems are no longer evaluated.
     assert evaluated[0] == [0, 1, 2]
     assert evaluated[-1] == [2]

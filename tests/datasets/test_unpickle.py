@@ -32,9 +32,7 @@ def test_arrays_matrices_and_containers_come_back(tmp_path, protocol):
     value = {
         "dense": np.arange(6, dtype=np.float32).reshape(2, 3),
         "number": np.float64(2.5),
-        "matrices": [
-            layout(np.eye(3)) for layout in (sparse.csr_matrix, sparse.csc_matrix, sparse.coo_matrix)
-        ],
+        "matrices": [sparse.csr_matrix(np.eye(3)).asformat(layout) for layout in ("csr", "csc", "coo")],
         "neighbours": neighbours,
         "plain": ([1, "two"], {3.0: None}, (True, b"bytes")),
     }
@@ -89,13 +87,13 @@ def test_records_inside_an_npy_come_back(tmp_path):
 def test_broken_pickles_are_one_line(tmp_path, content):
     path = tmp_path / "broken"
     path.write_bytes(content)
-    with pytest.raises(InputError, match="broken: not a readable pickle"):
+    with pytest.raises(InputError, match=r"broken: .*pickle"):
         load_pickle(path)
-    with pytest.raises(InputError, match="broken: not a NumPy array file"):
+    with pytest.raises(InputError, match=r"broken: .*NumPy"):
         load_pickled_array(path)
 
 
 def test_a_plain_npy_is_not_taken_for_records(tmp_path):
     np.save(tmp_path / "plain.npy", np.arange(3))
-    with pytest.raises(InputError, match="expected a pickled array"):
+    with pytest.raises(InputError, match=r"plain\.npy: .*int64"):
         load_pickled_array(tmp_path / "plain.npy")

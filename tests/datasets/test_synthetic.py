@@ -11,8 +11,8 @@ def _make(**changes):
     return contextual_block_model(**(SMALL | {"signal": 1.0, "seed": 3} | changes))
 
 
-def _class_shares(dataset):
-    """Share of the edges between classes at each distance on the ring."""
+def edge_fractions(dataset):
+    """Fraction of the edges between classes at each distance on the ring."""
     graph, labels = dataset.graph, dataset.labels
     steps = np.abs(np.repeat(labels, graph.degrees) - labels[graph.columns])
     steps = np.minimum(steps, dataset.num_classes - steps)
@@ -23,18 +23,18 @@ def _class_shares(dataset):
 @pytest.mark.parametrize("num_classes", [2, 3, 5])
 def test_degree_and_homophily_are_the_expected_ones(homophily, num_classes):
     dataset = _make(homophily=homophily, num_classes=num_classes, num_nodes=20_000)
-    # 120,000 edges: four standard deviations of the share are below 0.006, of the degree below 0.14.
-    assert _class_shares(dataset)[0] == pytest.approx(homophily, abs=0.006)
+    # 120,000 edges: four standard deviations of the fraction are below 0.006, of the degree below 0.14.
+    assert edge_fractions(dataset)[0] == pytest.approx(homophily, abs=0.006)
     assert dataset.graph.degrees.mean() == pytest.approx(12, abs=0.14)
-    assert homophily not in (0.0, 1.0) or _class_shares(dataset)[0] == homophily
+    assert homophily not in (0.0, 1.0) or edge_fractions(dataset)[0] == homophily
 
 
 def test_other_edges_stay_between_neighbours_on_the_ring():
-    shares = _class_shares(_make())
-    assert shares[2] == 0 and shares[1] == pytest.approx(0.7, abs=0.05)
+    fractions = edge_fractions(_make())
+    assert fractions[2] == 0 and fractions[1] == pytest.approx(0.7, abs=0.05)
 
 
-def test_every_pair_of_a_block_is_as_likely():
+def test_every_pair_of_a_block_is_equally_likely():
     # 20 nodes in 2 classes: 90 pairs within, 100 across, each drawn over many seeds.
     counts = np.zeros((20, 20))
     runs = 400
@@ -44,10 +44,9 @@ def test_every_pair_of_a_block_is_as_likely():
         counts += dataset.graph.adjacency.toarray()[np.ix_(order, order)]
     within = counts[:10, :10][~np.eye(10, dtype=bool)] / runs
     across = counts[:10, 10:].ravel() / runs
-    assert within.mean() == pytest.approx(20 / 90, abs=0.01) and across.mean() == pytest.approx(
-        20 / 100, abs=0.01
-    )
-    # A share over 400 runs has deviation 0.021; five of them.
+    assert within.mean() == pytest.approx(20 / 90, abs=0.01)
+    assert across.mean() == pytest.approx(20 / 100, abs=0.01)
+    # Five standard deviations of a fraction over 400 runs, which is 0.021.
     assert np.abs(within - 20 / 90).max() < 0.105 and np.abs(across - 20 / 100).max() < 0.105
 
 
@@ -79,7 +78,7 @@ def test_built_in_graphs_reward_looking_at_neighbours(name, homophily):
     from sklearn.linear_model import LogisticRegression
 
     dataset = load(name)
-    assert dataset.name == name and _class_shares(dataset)[0] == pytest.approx(homophily, abs=0.03)
+    assert dataset.name == name and edge_fractions(dataset)[0] == pytest.approx(homophily, abs=0.03)
     graph, train, test = dataset.graph, dataset.splits.train[0], dataset.splits.test[0]
     walk = graph.adjacency / np.maximum(graph.degrees, 1)[:, None]
     scores = []
@@ -91,16 +90,16 @@ def test_built_in_graphs_reward_looking_at_neighbours(name, homophily):
 
 
 @pytest.mark.parametrize(
-    "changes, message",
+    "changes, named",
     [
-        ({"homophily": 1.2}, "homophily 1.2 is outside 0 to 1"),
-        ({"num_classes": 1}, "2000 nodes in 1 classes"),
-        ({"average_degree": 0}, "average degree 0 must be above 0"),
-        ({"average_degree": 1500}, "above 0.5: use more nodes or a lower degree"),
-        ({"num_features": 0}, "at least one feature"),
-        ({"signal": float("nan")}, "finite signal"),
+        ({"homophily": 1.2}, "homophily 1.2"),
+        ({"num_classes": 1}, "1 classes"),
+        ({"average_degree": 0}, "degree 0"),
+        ({"average_degree": 1500}, "above 0.5"),
+        ({"num_features": 0}, "0 and 1.0"),
+        ({"signal": float("nan")}, "8 and nan"),
     ],
 )
-def test_impossible_wishes_are_refused(changes, message):
-    with pytest.raises(InputError, match=message):
+def test_impossible_values_are_refused(changes, named):
+    with pytest.raises(InputError, match=named):
         _make(**changes)

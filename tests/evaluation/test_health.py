@@ -3,15 +3,14 @@ import math
 import numpy as np
 import pytest
 import torch
+from graphs import CPU, make_graph, seeded
 
-from spgcl.evaluation import health
 from spgcl.evaluation.health import class_centre_distance, observer, selected_homophily
-from spgcl.graph import Graph
 from spgcl.methods import create
 
 
 def make_vectors(num_nodes=40, width=5, num_classes=3, seed=0):
-    generator = torch.Generator().manual_seed(seed)
+    generator = seeded(seed)
     vectors = torch.randn(num_nodes, width, generator=generator)
     return vectors, torch.randint(num_classes, (num_nodes,), generator=generator)
 
@@ -62,13 +61,6 @@ def test_selected_homophily_is_that_of_naive_loops(positives):
     assert selected_homophily(vectors, labels, positives) == pytest.approx(expected, abs=1e-6)
 
 
-def test_blocks_of_anchors_give_the_same(monkeypatch):
-    vectors, labels = make_vectors()
-    whole = selected_homophily(vectors, labels, 4)
-    monkeypatch.setattr(health, "_BLOCK_ROWS", 7)
-    assert selected_homophily(vectors, labels, 4) == pytest.approx(whole, abs=1e-6)
-
-
 def test_more_positives_than_nodes_are_all_other_nodes():
     vectors, labels = make_vectors(num_nodes=6)
     expected = naive_homophily(vectors, labels, 5)
@@ -76,22 +68,16 @@ def test_more_positives_than_nodes_are_all_other_nodes():
 
 
 def test_the_observer_adds_curves_about_classes_where_there_are_labels():
-    generator = np.random.default_rng(0)
-    sources, targets = generator.integers(0, 30, (2, 60))
-    graph = Graph.from_edges(sources, targets, generator.normal(size=(30, 4)).astype(np.float32))
-    labels = generator.integers(0, 3, 30)
+    graph = make_graph(30, 4, num_edges=60)
+    labels = np.random.default_rng(0).integers(0, 3, 30)
     settings = {"hidden": 6, "seeds": 5, "hops": 1, "pool_size": 12, "positives": 2, "negatives": 3}
     method = create("spgcl", 4, seed=0, settings=settings)
-    prepared = method.prepare(graph, torch.device("cpu"))
+    prepared = method.prepare(graph, CPU)
     prepared.watching = True
-    method.loss(prepared, 0, torch.Generator().manual_seed(0))
+    method.loss(prepared, 0, seeded(0))
     own = method.observe(prepared)
-    assert set(own) == {
-        "weight_norm_1",
-        "weight_norm_2",
-        "node_cover_ratio",
-        "overlapped_selection_ratio",
-    }
+    curves = {"weight_norm_1", "weight_norm_2", "node_cover_ratio", "overlapped_selection_ratio"}
+    assert set(own) == curves
     assert observer(None)(method, prepared) == own
     seen = observer(labels, positives=2)(method, prepared)
     classes = torch.from_numpy(labels)

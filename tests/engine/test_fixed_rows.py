@@ -1,10 +1,10 @@
-"""Products with rows that stay, laid out beforehand or not: those of plain matrices."""
+"""Products with packed and plain rows equal those of plain matrices."""
 
 import pytest
 import torch
 from packing import needs_packing
 
-from spgcl.evaluation.fixed_rows import (
+from spgcl.engine.fixed_rows import (
     BLOCK_ROWS,
     BlockedRows,
     PackedRows,
@@ -30,7 +30,7 @@ def test_products_are_those_of_plain_matrices(kind, groups, columns):
 
 
 @needs_packing
-def test_rows_are_laid_out_where_that_can_be_done():
+def test_rows_are_packed_if_torch_can():
     rows = torch.zeros(1, BLOCK_ROWS, 16)
     assert can_pack(rows)
     assert isinstance(fixed_rows(rows, 3), PackedRows)

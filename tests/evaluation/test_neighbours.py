@@ -24,7 +24,7 @@ def naive_votes(embeddings, labels, train, node, neighbours, num_classes):
 
 @pytest.mark.parametrize("neighbours", [1, 4, 10, 1000])
 def test_knn_equals_a_naive_vote(uneven_splits, neighbours, monkeypatch):
-    monkeypatch.setattr("spgcl.evaluation.neighbours._BLOCK_ENTRIES", 1000)
+    monkeypatch.setattr("spgcl.engine.similarity._SIMILARITY_ENTRIES", 1000)
     embeddings, labels = make_task(noise=3)
     scores = knn(embeddings, labels, uneven_splits, neighbours=neighbours)
     for split, score in enumerate(scores.splits):
@@ -53,7 +53,7 @@ def test_knn_ranks_by_votes_for_roc_auc():
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
 @pytest.mark.parametrize(("metric", "num_classes"), [("accuracy", 4), ("roc_auc", 2)])
 def test_cuda_votes_as_the_cpu_does(uneven_splits, metric, num_classes, monkeypatch):
-    monkeypatch.setattr("spgcl.evaluation.neighbours._BLOCK_ENTRIES", 1000)
+    monkeypatch.setattr("spgcl.engine.similarity._SIMILARITY_ENTRIES", 1000)
     task = make_task(num_classes=num_classes, noise=3)
     on_cpu, on_cuda = (knn(*task, uneven_splits, metric=metric, device=device) for device in ("cpu", "cuda"))
     for left, right in zip(on_cpu.splits, on_cuda.splits, strict=True):
@@ -65,8 +65,7 @@ def test_knn_needs_a_voter(task, uneven_splits):
         knn(*task, uneven_splits, neighbours=0)
 
 
-def test_most_similar_equals_a_full_sort(task, monkeypatch):
-    monkeypatch.setattr("spgcl.evaluation.neighbours._BLOCK_ENTRIES", 100)
+def test_most_similar_equals_a_full_sort(task):
     embeddings = task[0]
     rows, similarities = most_similar(embeddings, 17, 5)
     others = [other for other in range(300) if other != 17]
@@ -108,8 +107,8 @@ def test_a_zero_vector_is_similar_to_nothing():
 
 
 @pytest.mark.parametrize(
-    ("row", "count", "message"), [(9, 1, "row 9"), (-1, 1, "row -1"), (0, 0, "count is 0")]
+    ("row", "count", "named"), [(9, 1, "row 9"), (-1, 1, "row -1"), (0, 0, "count is 0")]
 )
-def test_most_similar_refuses_what_it_cannot_answer(row, count, message):
-    with pytest.raises(InputError, match=message):
+def test_most_similar_refuses_what_it_cannot_answer(row, count, named):
+    with pytest.raises(InputError, match=named):
         most_similar(np.ones((4, 3)), row, count)

@@ -75,7 +75,7 @@ def test_the_directed_files_hold_the_same_data(benchmark_folder, name):
 
 
 def test_direction_is_refused_where_no_file_has_it():
-    with pytest.raises(InputError, match="cora is published without edge direction"):
+    with pytest.raises(InputError, match="cora"):
         load_directed("cora")
 
 
@@ -89,16 +89,14 @@ def test_seeded_splits_are_the_same_everywhere(benchmark_folder):
 
 def test_names_are_known_and_others_get_the_nearest():
     assert {"csbm-homophilic", "csbm-heterophilic", "cora", "questions"} < set(datasets.names())
-    with pytest.raises(InputError, match="unknown data set 'coar'; did you mean 'cora'"):
+    with pytest.raises(InputError, match=r"'coar'.*'cora'"):
         datasets.load("coar")
 
 
 def test_absent_files_name_the_folder_and_the_command(tmp_path, monkeypatch):
     monkeypatch.setenv("SPGCL_DATA", str(tmp_path))
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=f"{tmp_path / 'pubmed'}.*spgcl datasets fetch pubmed"):
         datasets.load("pubmed")
-    assert str(tmp_path / "pubmed") in str(caught.value)
-    assert "spgcl datasets fetch pubmed" in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_the_cache_folder_is_the_default(tmp_path, monkeypatch):
@@ -125,13 +123,11 @@ def copied(benchmark_folder, tmp_path, monkeypatch):
 def test_a_tampered_pickle_is_refused_before_it_is_opened(copied):
     folder = copied("cora")
     trace = folder / "trace"
-    # The size is kept, so that only the checksum can tell; opened, it would run the command.
+    # The size is kept, so that only the checksum differs; opening it would run the command.
     planted = f"cos\nsystem\n(S'touch {trace}'\ntR.".encode()
     path = folder / "ind.cora.graph"
     path.write_bytes(planted.ljust(path.stat().st_size, b"#"))
-    with pytest.raises(
-        InputError, match=r"ind\.cora\.graph does not have the published checksum.*not opened"
-    ):
+    with pytest.raises(InputError, match=r"ind\.cora\.graph .*checksum"):
         datasets.load("cora")
     assert not trace.exists()
 
@@ -174,25 +170,16 @@ def test_coauthor_physics_loads_in_little_memory(benchmark_folder):
 
 
 @pytest.mark.parametrize(
-    ("labels", "options", "message"),
+    ("labels", "options", "named"),
     [
-        (
-            np.arange(60),
-            {"stratified": True},
-            "no class has the 6 labelled nodes that 10/10/80 splits need of",
-        ),
-        (
-            np.arange(60) // 5,
-            {"stratified": True},
-            "one, the largest has 5; label more nodes or join classes",
-        ),
-        (np.zeros(5, int), {}, "5 labelled nodes are too few for 10/10/80 splits; label at least 6"),
-        (np.full(9, -1), {}, "0 labelled nodes are too few for 10/10/80 splits; label at least 6"),
-        (np.arange(60) % 2, {"fractions": (0.5, 0.5, 0.0)}, "split 0 has an empty test part"),
+        (np.arange(60), {"stratified": True}, "no class has the 6 .*10/10/80"),
+        (np.arange(60) // 5, {"stratified": True}, "largest has 5;"),
+        (np.zeros(5, int), {}, "^5 labelled .*10/10/80 .*at least 6$"),
+        (np.full(9, -1), {}, "^0 labelled .*10/10/80 .*at least 6$"),
+        (np.arange(60) % 2, {"fractions": (0.5, 0.5, 0.0)}, "split 0 .*test"),
     ],
 )
-def test_splits_of_too_few_nodes_say_how_many_they_need(labels, options, message):
-    with pytest.raises(InputError) as error:
+def test_splits_of_too_few_nodes_name_the_number_they_need(labels, options, named):
+    with pytest.raises(InputError, match=named):
         datasets.random_splits(labels, seed=0, **options)
-    assert message in str(error.value) and "\n" not in str(error.value)
     datasets.random_splits(np.arange(18) // 6, seed=0, stratified=True)
