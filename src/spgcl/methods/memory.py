@@ -1,12 +1,12 @@
 """What a method's settings cost in memory: said before weights are made, or when there was too little."""
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 
+from spgcl.engine.device import machine_memory
 from spgcl.errors import InputError
 from spgcl.methods.method import Method
 from spgcl.methods.parameters import parameters
@@ -103,7 +103,7 @@ def require_bytes(
         needed: Its bytes; None for more than can be counted.
         causes: Settings that its size follows; the widths of weights when None.
     """
-    available = _memory_bytes()
+    available = machine_memory()
     if needed is None or needed > available:
         amount = "more bytes than can be counted" if needed is None else f"{needed:,} bytes"
         ways = _lower(_sizing(method, SizesMemory.WEIGHTS) if causes is None else list(causes))
@@ -127,7 +127,3 @@ def _weight_bytes(
             raise
         return None
     return sum(weight.numel() * weight.element_size() for weight in made.parameters())
-
-
-def _memory_bytes() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
