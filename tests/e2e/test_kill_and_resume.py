@@ -75,6 +75,7 @@ def test_killed_at_random_moments_and_resumed_gives_the_same_bytes(tmp_path, uni
     assert 0 < answer["resumed_from"] < answer["steps"] == 400
     record, whole = (json.loads((folder / "run.json").read_text()) for folder in (out, uninterrupted))
     assert record["resumed_from"] == answer["resumed_from"] and whole["resumed_from"] is None
+    assert whole["command"] == ["spgcl", *FIT, "--out", str(uninterrupted)]
     assert record["history"] == whole["history"] and len(whole["history"]["loss"]) == 400
     for name in ("embeddings.parquet", "model.safetensors"):
         assert (out / name).read_bytes() == (uninterrupted / name).read_bytes()

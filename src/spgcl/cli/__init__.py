@@ -65,7 +65,7 @@ def run(arguments: Sequence[str], commands: typer.Typer = app, name: str = "spgc
     try:
         with _printed_notes():
             code = typer.main.get_command(commands).main(
-                args=list(arguments), prog_name=name, standalone_mode=False
+                args=list(arguments), prog_name=name, standalone_mode=False, obj=(name, *arguments)
             )
         return int(code or 0)
     except (InputError, OSError) as error:
