@@ -5,6 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from spgcl.errors import InputError, note
+from spgcl.io.draft import NO_WEIGHTS
+from spgcl.io.opening import suffix_of
+from spgcl.io.read import EDGE_LISTS
 from spgcl.runs.options import GraphOptions
 from spgcl.runs.sources import Loaded, is_dataset, resolve_graph
 from spgcl.training.fitting import as_learned
@@ -66,10 +69,6 @@ def _require_agreement(graph: str, options: GraphOptions, run: Path, recorded: d
 
 def _adopted(graph: str, options: GraphOptions, recorded: dict[str, Any]) -> dict[str, Any]:
     """Options of the run that apply to this graph too, as nothing else is given."""
-    from spgcl.io.draft import NO_WEIGHTS
-    from spgcl.io.opening import suffix_of
-    from spgcl.io.read import EDGE_LISTS
-
     own = {**recorded["options"], "directed": recorded["directed"]}
     has_columns = suffix_of(Path(graph)) in (*EDGE_LISTS, ".graphml")
     names = ["directed", "structural"]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spgcl.datasets import Splits
 from spgcl.engine.device import scoring_device
 from spgcl.errors import InputError, note
 from spgcl.evaluation import cluster, knn, link_scores, probe, score_predictions, tuned_probe
@@ -16,6 +17,9 @@ from spgcl.graph import Graph
 from spgcl.methods import Supervision, find
 from spgcl.runs.record import Run, load_held_out, read_run, read_vectors, to_json, unfinished
 from spgcl.runs.sources import Loaded, resolve_recorded, training_graph
+
+# Embeddings, labels, splits.
+Task = tuple[NDArray[np.float32], NDArray[np.int64], Splits]
 
 
 def run_folders(path: Path) -> dict[Path, Run]:
@@ -89,11 +93,12 @@ def evaluate_run(
     require_same_nodes(node_ids, loaded.graph, folder, run)
     record: dict[str, Any] = {"dataset": run.dataset, "method": run.method}
     if loaded.labels is not None and loaded.splits is not None:
+        task = (embeddings, loaded.labels, loaded.splits)
         record["task"] = task_digest(loaded.graph, loaded.labels, loaded.splits)
-    if loaded.labels is not None and find(run.method).supervised:
-        record |= _by_predictions(folder, run, embeddings, loaded)
-    elif loaded.labels is not None:
-        record |= _with_labels(embeddings, loaded, protocol, device, progress)
+        if find(run.method).supervised:
+            record |= _by_predictions(folder, run, task, loaded.metric)
+        else:
+            record |= _with_labels(task, loaded.metric, protocol, device, progress)
     held_out = load_held_out(folder)
     if held_out is not None:
         record["link_prediction"] = link_scores(embeddings, *held_out)
@@ -108,39 +113,29 @@ def require_same_nodes(node_ids: NDArray[Any], graph: Graph, folder: Path, run: 
 
 
 def _with_labels(
-    embeddings: NDArray[np.float32],
-    loaded: Loaded,
-    protocol: str,
-    device: str,
-    progress: Callable[[float], None] | None,
+    task: Task, metric: str, protocol: str, device: str, progress: Callable[[float], None] | None
 ) -> dict[str, Any]:
-    assert loaded.labels is not None
-    assert loaded.splits is not None
+    embeddings, labels, splits = task
     target = str(scoring_device(device))
-    task = (embeddings, loaded.labels, loaded.splits)
     score = probe if protocol == "paper" else tuned_probe
-    scores = score(*task, metric=loaded.metric, device=target, progress=progress)
     return {
-        **scores.as_record(),
+        **score(*task, metric=metric, device=target, progress=progress).as_record(),
         "protocol": protocol,
-        "split_source": loaded.splits.source,
-        "knn": knn(*task, metric=loaded.metric, device=target).as_record(),
-        "clustering": cluster(embeddings, loaded.labels, device=target),
+        "split_source": splits.source,
+        "knn": knn(*task, metric=metric, device=target).as_record(),
+        "clustering": cluster(embeddings, labels, device=target),
     }
 
 
-def _by_predictions(
-    folder: Path, run: Run, class_scores: NDArray[np.float32], loaded: Loaded
-) -> dict[str, Any]:
+def _by_predictions(folder: Path, run: Run, task: Task, metric: str) -> dict[str, Any]:
     """Supervised models are neither probed nor scored on other splits: they have seen labels."""
-    assert loaded.labels is not None
-    assert loaded.splits is not None
-    if Supervision.of(loaded.labels, loaded.splits).record() != run.supervision:
+    class_scores, labels, splits = task
+    if Supervision.of(labels, splits).record() != run.supervision:
         raise InputError(
             f"{folder} was trained with other labels or splits; evaluate with the same, or fit it again"
         )
-    scores = score_predictions(class_scores, loaded.labels, loaded.splits, metric=loaded.metric)
-    return {**scores.as_record(), "split_source": loaded.splits.source}
+    scores = score_predictions(class_scores, labels, splits, metric=metric)
+    return {**scores.as_record(), "split_source": splits.source}
 
 
 def write_evaluation(folder: Path, record: dict[str, Any]) -> None:

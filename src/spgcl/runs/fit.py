@@ -20,7 +20,6 @@ from spgcl.io import require_ids, write_embeddings
 from spgcl.methods import Method, Supervision
 from spgcl.runs.plane import principal_plane
 from spgcl.runs.record import (
-    HeldOut,
     Run,
     load_checkpoint,
     read_run,
@@ -29,6 +28,7 @@ from spgcl.runs.record import (
     save_method,
     write_run,
 )
+from spgcl.runs.sources import HeldOut
 from spgcl.training.fitting import fit
 from spgcl.training.loop import Checkpoint, Controls
 

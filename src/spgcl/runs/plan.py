@@ -26,8 +26,8 @@ from spgcl.runs.fit import (
     tidy,
 )
 from spgcl.runs.options import GraphOptions
-from spgcl.runs.record import HeldOut, Run, write_run
-from spgcl.runs.sources import Loaded, resolve, training_graph
+from spgcl.runs.record import Run, write_run
+from spgcl.runs.sources import HeldOut, Loaded, resolve, training_graph
 from spgcl.training.loop import Controls
 
 # A context around one training; gives progress and stop for its controls.

@@ -22,6 +22,7 @@ from spgcl.files import replacing
 from spgcl.io.embeddings import Format, read_embeddings
 from spgcl.methods import create
 from spgcl.methods.method import Method
+from spgcl.runs.sources import HeldOut
 from spgcl.training.loop import Checkpoint
 
 # Increased when earlier records can no longer be read.
@@ -31,8 +32,6 @@ CHECKPOINT_FORMAT = 2
 # The single metadata entry of a tensor file; its value is JSON.
 _METADATA = "spgcl"
 Status = Literal["running", "interrupted", "finished"]
-# Edges kept from training, and as many pairs that are no edges.
-HeldOut = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 @dataclass

@@ -1,23 +1,28 @@
 """From GRAPH and the graph options to a graph, and labels and splits where there are any."""
 
 import gc
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spgcl.datasets import Splits, load, names, random_splits
 from spgcl.errors import InputError, note
 from spgcl.graph import Graph
+from spgcl.graph.structural import with_structural
+from spgcl.io import read_graph, read_labels
+from spgcl.io.features import TABLES
+from spgcl.io.opening import suffix_of
+from spgcl.io.read import SAVED_DATA
+from spgcl.io.stored import read_stored_labels
 from spgcl.runs.options import GraphOptions
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from spgcl.datasets import Dataset, Splits
-    from spgcl.runs.record import HeldOut
+# Edges kept from training, and as many pairs that are no edges.
+HeldOut = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 _SPLIT_SEED = 0
 # Classes that a note names at most.
@@ -40,11 +45,11 @@ class Loaded:
 
     name: str
     graph: Graph
-    labels: NDArray[np.int64] | None
-    published: "Splits | None"
-    metric: str
-    class_names: tuple[str, ...]
-    path: Path | None
+    labels: NDArray[np.int64] | None = None
+    published: Splits | None = None
+    metric: str = "accuracy"
+    class_names: tuple[str, ...] = ()
+    path: Path | None = None
 
     @property
     def source(self) -> str:
@@ -52,19 +57,17 @@ class Loaded:
         return self.name if self.path is None else str(self.path.absolute())
 
     @cached_property
-    def splits(self) -> "Splits | None":
+    def splits(self) -> Splits | None:
         """Splits that came with the labels, else seeded ones, which are noted when they are made."""
         if self.labels is None or self.published is not None:
             return self.published
-        from spgcl.datasets import random_splits
-
         splits = random_splits(self.labels, seed=_SPLIT_SEED, stratified=True)
         note(f"the labels come without splits: {len(splits)} {splits.source} splits are used")
         note(_never_trained_on(self.labels, splits, self.class_names))
         return splits
 
 
-def _never_trained_on(labels: NDArray[np.int64], splits: "Splits", names: tuple[str, ...]) -> str | None:
+def _never_trained_on(labels: NDArray[np.int64], splits: Splits, names: tuple[str, ...]) -> str | None:
     """A note on classes too small to have a training node in any split."""
     missing = np.setdiff1d(labels[labels >= 0], labels[splits.train.any(axis=0)])
     if not len(missing):
@@ -94,8 +97,6 @@ def resolve_graph(graph: str, options: GraphOptions) -> Loaded:
     _keep_imports()
     if is_dataset(graph):
         return _from_dataset(graph, options)
-    from spgcl.io import read_graph
-
     path = Path(graph)
     read = read_graph(
         path,
@@ -109,7 +110,7 @@ def resolve_graph(graph: str, options: GraphOptions) -> Loaded:
         feature_attributes=options.attributes.split(",") if options.attributes else None,
     )
     name = path.name.split(".")[0] or path.name
-    return Loaded(name, read, None, None, "accuracy", (), path)
+    return Loaded(name, read, path=path)
 
 
 @cache
@@ -125,41 +126,27 @@ def resolve_recorded(graph: dict[str, Any], labels: Path | None = None) -> Loade
 
 
 def _from_dataset(name: str, options: GraphOptions) -> Loaded:
-    from spgcl.datasets import load, names
-
     if name not in names() and Path(name).exists():
         raise InputError(f"{name!r} is no data set; if you mean the file, write ./{name}")
-    dataset: Dataset = load(name)
+    dataset = load(name)
     # The column of ids may be that of a file of labels.
     if unused := [option for option in options.given() if option != "id"]:
         raise InputError(f"{name} brings its own graph; --{unused[0]} goes with a file only")
-    return Loaded(
-        name, dataset.graph, dataset.labels, dataset.splits, dataset.metric, dataset.class_names, None
-    )
+    return Loaded(name, dataset.graph, dataset.labels, dataset.splits, dataset.metric, dataset.class_names)
 
 
 def _with_labels(loaded: Loaded, labels: Path, options: GraphOptions) -> Loaded:
-    from spgcl.io import read_labels
-    from spgcl.io.features import TABLES
-    from spgcl.io.opening import suffix_of
-
     # If the features are a table, `id` may name a column of that table only.
     optional = options.features is not None and suffix_of(options.features) in TABLES
     values, class_names = read_labels(labels, loaded.graph, id_column=options.id, if_there=optional)
     _note_unlabelled(values, class_names, labels)
-    return Loaded(loaded.name, loaded.graph, values, None, "accuracy", class_names, loaded.path)
+    return Loaded(loaded.name, loaded.graph, values, class_names=class_names, path=loaded.path)
 
 
 def _with_stored_labels(loaded: Loaded, path: Path) -> Loaded:
     """Labels and masks of a saved graph are used as a data set's are, with a note."""
-    from spgcl.datasets import Splits
-    from spgcl.io.opening import suffix_of
-    from spgcl.io.read import SAVED_DATA
-
     if suffix_of(path) not in (*SAVED_DATA, ".npz"):
         return loaded
-    from spgcl.io.stored import read_stored_labels
-
     try:
         stored = read_stored_labels(path, loaded.graph)
         splits = Splits(*stored.masks, source="stored") if stored and stored.masks else None
@@ -183,16 +170,16 @@ def _note_unlabelled(labels: NDArray[np.int64], class_names: tuple[str, ...], pa
 
 
 def training_graph(
-    graph: Graph, options: "Mapping[str, Any]", fraction: float, seed: int
-) -> "tuple[Graph, HeldOut | None]":
+    graph: Graph, options: Mapping[str, Any], fraction: float, seed: int
+) -> tuple[Graph, HeldOut | None]:
     """The graph that a run is trained on, and the edges held out from it with as many non-edges.
 
     Structural features are computed again without the held-out edges, which they would reveal.
     """
     if not fraction:
         return graph, None
+    # Needs torch, which reading a graph does not.
     from spgcl.evaluation.links import hold_out_edges
-    from spgcl.graph.structural import with_structural
 
     rest, positive, negative = hold_out_edges(graph, fraction, seed)
     structural = options.get("structural")
