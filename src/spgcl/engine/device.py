@@ -88,7 +88,7 @@ def peak_memory_mib(device: torch.device) -> float:
 
 
 def machine_memory() -> int:
-    """Bytes of this machine's memory; more than any machine has if the system does not tell."""
+    """Bytes of this machine's memory; if the system does not report them, more than any machine has."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):

@@ -85,7 +85,6 @@ class Training:
         folder: The run's folder.
         run: Its record, without results yet.
         earlier: The record of the run that it continues, or None.
-        relabelled: Whether that run gets other labels.
         graph: The graph to train on.
         held_out: Edges kept from it, and non-edges, or None.
     """
@@ -93,7 +92,6 @@ class Training:
     folder: Path
     run: Run
     earlier: Run | None
-    relabelled: bool
     graph: Graph
     held_out: HeldOut | None
 
@@ -101,6 +99,11 @@ class Training:
     def is_done(self) -> bool:
         """Whether an earlier run left nothing to do."""
         return self.earlier is not None and is_whole(self.folder, self.earlier)
+
+    @property
+    def is_relabelled(self) -> bool:
+        """Whether an earlier run gets other labels."""
+        return self.earlier is not None and _labels_of(self.earlier) != _labels_of(self.run)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,8 +160,9 @@ def _training(plan: Plan, seed: int) -> Training:
         supervision=plan.supervision.record() if plan.supervision else None,
     )
     earlier = open_folder(folder, run, resume=request.resume, overwrite=request.overwrite)
-    relabelled = earlier is not None and _share_labels(earlier, run, given=request.labels is not None)
-    return Training(folder, run, earlier, relabelled, graph, held_out)
+    if earlier is not None and request.labels is None:
+        _take_labels(run, earlier)
+    return Training(folder, run, earlier, graph, held_out)
 
 
 def carry_out(
@@ -196,7 +200,8 @@ def _make_room(plan: Plan) -> None:
     if several and not all(training.is_done for training in plan.trainings):
         remove_files(plan.folder, DERIVED_FILES)
     for training in plan.trainings:
-        if training.relabelled and training.earlier is not None:
+        if training.is_relabelled and training.earlier is not None:
+            _take_labels(training.earlier, training.run)
             for scored in {plan.folder, training.folder}:
                 remove_files(scored, SCORED_FILES)
             write_run(training.folder, training.earlier)
@@ -215,19 +220,16 @@ def _read(request: Request) -> tuple[Request, Loaded]:
             return request, resolve(request.graph, request.options, request.labels)
 
 
-def _share_labels(earlier: Run, run: Run, *, given: bool) -> bool:
-    """Keep the earlier labels of a resumed run unless others are given; whether its record changed."""
-    newer, older = (run, earlier) if given else (earlier, run)
-    labels, column = _labels_of(newer)
-    changed = given and _labels_of(older) != (labels, column)
-    options = {name: value for name, value in older.graph["options"].items() if name != "id"}
-    older.graph |= {"labels": labels, "options": {**options, "id": column} if column else options}
-    return changed
-
-
 def _labels_of(run: Run) -> tuple[str | None, str | None]:
     """The file of labels, and the column of node ids in it."""
     return run.graph["labels"], run.graph["options"].get("id")
+
+
+def _take_labels(run: Run, other: Run) -> None:
+    """Record the labels of another run."""
+    run.graph["labels"], column = _labels_of(other)
+    options = {name: value for name, value in run.graph["options"].items() if name != "id"}
+    run.graph["options"] = {**options, "id": column} if column else options
 
 
 def _supervision(method: str, loaded: Loaded) -> Supervision | None:

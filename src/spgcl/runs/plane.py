@@ -114,7 +114,7 @@ def umap_plane(
         )
         threads = torch.get_num_threads()
         points = layout.fit_transform(vectors)
-        # Numba may share torch's OpenMP library and change its number of threads.
+        # Numba may use torch's OpenMP library and change its number of threads.
         torch.set_num_threads(threads)
     if not np.isfinite(points).all():
         return principal_plane(vectors)

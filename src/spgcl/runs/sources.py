@@ -1,4 +1,4 @@
-"""From GRAPH and the graph options to a graph, and labels and splits where there are any."""
+"""Reads the graph that a command or a record names, with its labels and splits if there are any."""
 
 import gc
 from collections.abc import Mapping
