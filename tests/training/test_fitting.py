@@ -12,10 +12,6 @@ import spgcl
 from spgcl.cli import run
 from spgcl.engine.device import machine_memory
 assert machine_memory() == sys.maxsize
-# Weights so wide that their bytes are compared with the machine's memory.
-from spgcl.methods import find
-from spgcl.methods.memory import require_room
-require_room(find("dgi"), 2**18, num_nodes=4, task=None, values={"hidden": 2**10})
 assert spgcl.Embedder(steps=1, hidden=4).fit_transform(spgcl.load("csbm-homophilic")).shape == (1500, 4)
 sys.exit(run(["fit", "csbm-homophilic", "--out", sys.argv[1], "--steps", "1", "--set", "hidden=4", "--json"]))
 """

@@ -28,15 +28,15 @@ def evaluate(
     from spgcl.runs.evaluate import evaluate_run, labelled, over_retrainings, run_folders, write_evaluation
 
     start_on("cpu", threads)
-    runs = run_folders(run)
-    loaded = labelled(*next(iter(runs.items())), labels)
+    folders = run_folders(run)
+    loaded = labelled(*next(iter(folders.items())), labels)
     records, unwritten = [], None
-    for folder, fitted in runs.items():
+    for folder in folders:
         with progress_line(f"probe of {folder}", total=1.0, amount="fraction", quiet=json) as update:
             progress = update and (lambda fraction, update=update: update(completed=fraction))
-            records.append(evaluate_run(folder, fitted, loaded, protocol, device, progress))
+            records.append(evaluate_run(folder, folders[folder], loaded, protocol, device, progress))
     record = over_retrainings(records) if len(records) > 1 else records[0]
-    kept = dict(zip(runs, records, strict=True)) | {run: record}
+    kept = dict(zip(folders, records, strict=True)) | {run: record}
     for folder, found in kept.items():
         try:
             write_evaluation(folder, found)

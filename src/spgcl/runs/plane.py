@@ -61,9 +61,9 @@ def principal_plane(vectors: NDArray[np.float32]) -> Coordinates:
 
 
 def plane_of(folder: Path, vectors: NDArray[np.float32]) -> Coordinates:
-    """The plane stored in a run if these are its vectors, else their principal plane.
+    """The plane that a run has for these very vectors, else their principal plane.
 
-    For the run's own graph, `embed` thus writes the plane that `report` has stored.
+    What `report` stored in a run is thus what `embed` writes for the run's own graph.
     """
     path = folder / "embeddings.parquet"
     if path.exists() and np.array_equal(read_embeddings(folder)[0], vectors):
