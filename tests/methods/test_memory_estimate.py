@@ -97,7 +97,7 @@ def test_weights_beyond_the_machine_are_refused_at_once():
 
 @pytest.mark.parametrize(("name", "needed"), [("spectral", "24,000,000"), ("fastrp", "12,000,000")])
 def test_methods_without_weights_say_what_they_need_before_they_start(name, needed, monkeypatch):
-    monkeypatch.setattr(estimates, "machine_memory", lambda: 10**7)
+    monkeypatch.setattr(estimates, "_memory_bytes", lambda: 10**7)
     graph = Graph.from_edges([0, 1], [1, 999], np.ones((1000, 2), np.float32))
     method = create(name, 2, num_nodes=1000, seed=0, settings={"hidden": 1000})
     with pytest.raises(InputError, match=rf"take {needed} bytes, and this machine has 10,000,000; lower hid"):
@@ -106,7 +106,7 @@ def test_methods_without_weights_say_what_they_need_before_they_start(name, need
 
 @pytest.mark.parametrize("diffusion", ["ppr", "heat"])
 def test_a_diffusion_beyond_the_machine_is_refused_before_it_starts(diffusion, monkeypatch):
-    monkeypatch.setattr(estimates, "machine_memory", lambda: 10**9)
+    monkeypatch.setattr(estimates, "_memory_bytes", lambda: 10**9)
     graph = Graph.from_edges([0, 1], [1, 199_999], np.ones((200_000, 2), np.float32))
     settings = {"keep": 100_000, "hidden": 8, "diffusion": diffusion}
     method = create("mvgrl", 2, num_nodes=200_000, seed=0, settings=settings)
@@ -119,6 +119,6 @@ def test_a_diffusion_beyond_the_machine_is_refused_before_it_starts(diffusion, m
 
 
 def test_a_node_has_weights_of_its_own(monkeypatch):
-    monkeypatch.setattr(estimates, "machine_memory", lambda: 2**31)
+    monkeypatch.setattr(estimates, "_memory_bytes", lambda: 2**31)
     with pytest.raises(InputError, match=r"4,000,000,000 bytes.* has 2,147,483,648; lower hidden"):
         create("node2vec", 3, num_nodes=10**6, seed=0, settings={"hidden": 500})

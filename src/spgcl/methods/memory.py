@@ -103,7 +103,7 @@ def require_bytes(
         needed: Its bytes; None for more than can be counted.
         causes: Settings that its size follows; the widths of weights when None.
     """
-    available = machine_memory()
+    available = _memory_bytes()
     if needed is None or needed > available:
         amount = "more bytes than can be counted" if needed is None else f"{needed:,} bytes"
         ways = _lower(_sizing(method, SizesMemory.WEIGHTS) if causes is None else list(causes))
@@ -127,3 +127,7 @@ def _weight_bytes(
             raise
         return None
     return sum(weight.numel() * weight.element_size() for weight in made.parameters())
+
+
+def _memory_bytes() -> int:
+    return machine_memory()
