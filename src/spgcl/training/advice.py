@@ -24,7 +24,7 @@ def sameness(embeddings: NDArray[np.float32]) -> str | None:
     if len(embeddings) < 2 or (some != first).any() or (embeddings != first).any():
         return None
     what = "the same embedding" if first.any() else "an embedding of zeros"
-    return f"all nodes have {what}: they do not differ in features and edges, or training diverged"
+    return f"all nodes have {what}: features and edges do not tell them apart, or training diverged"
 
 
 def one_column(graph: Graph, settings: Mapping[str, Any]) -> str | None:
