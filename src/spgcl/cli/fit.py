@@ -122,7 +122,7 @@ def fit(
         deterministic=deterministic,
         resume=resume,
         overwrite=overwrite,
-        command=context.obj,
+        command=("spgcl", *context.obj),
     )
     _train_and_show(request, checkpoint_every, observe, page_on=device if report else None, as_json=json)
 

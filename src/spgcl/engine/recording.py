@@ -31,10 +31,10 @@ def recording(graph: torch.cuda.CUDAGraph) -> Iterator[None]:
         yield
 
 
-def capture(
+def captured(
     compute: Callable[[], Result], generator: torch.Generator | None = None
 ) -> tuple[Callable[[], None], Result]:
-    """Capture work as a CUDA graph, after it ran on the side stream; what replays it, and what it returned.
+    """Work as a CUDA graph, after it ran on the side stream: what replays it, and what it returned.
 
     Args:
         compute: The work; every replay writes into the tensors that it returned.
@@ -43,7 +43,7 @@ def capture(
     graph = torch.cuda.CUDAGraph()
     if generator is not None:
         graph.register_generator_state(generator)
-    with recording(graph):
+    with torch.cuda.graph(graph, stream=_stream(torch.cuda.current_device())):
         result = compute()
     return graph.replay, result
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from spgcl.engine.optimiser import Adam
-from spgcl.engine.recording import aside, capture
+from spgcl.engine.recording import aside, captured
 from spgcl.methods.method import Method, Prepared
 
 # Steps before the captured one: libraries and the optimiser initialise themselves in the first ones.
@@ -60,4 +60,4 @@ class Step:
 
     def _capture(self, number: int) -> tuple[Callable[[], None], Tensor | None]:
         self._optimiser.drop_gradients()
-        return capture(partial(self._compute, number), self._generator)
+        return captured(partial(self._compute, number), self._generator)
