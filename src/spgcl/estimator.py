@@ -1,4 +1,4 @@
-"""The scikit-learn face: fit on a graph, transform this or another one into vectors."""
+"""The scikit-learn interface: fit on a graph, transform this or another graph into embeddings."""
 
 import warnings
 from collections.abc import Mapping
@@ -12,34 +12,32 @@ from spgcl.engine.device import choose_device
 from spgcl.errors import InputError, NoFeaturesError, unknown
 from spgcl.graph import Graph
 from spgcl.graph.checks import checked_seed
-from spgcl.io import match_features, require_comparable, require_same_direction
 from spgcl.io.labels import number_labels
-from spgcl.methods import Prepared, Supervision, find, parameters, resolved_settings
-from spgcl.methods.memory import explained_memory
-from spgcl.training.fitting import embed, fit, require_embeddable
+from spgcl.methods import Supervision, find, parameters, resolved_settings
+from spgcl.training.fitting import as_learned, embed, fit
 
 
 class Embedder:
     """Learn node embeddings without labels.
 
-    Every hyper-parameter of the method is a keyword argument and a parameter in scikit-learn's sense;
-    those left out take the preset's value, or the method's default.
+    Every hyper-parameter of the method is a keyword argument and a scikit-learn parameter; one that is left
+    out has the preset's value or the method's default.
 
     Args:
         method: Name of the method, see `spgcl.METHODS`.
         preset: Named settings for a known data set ("published", "paper", "validated").
         seed: Decides initial weights and every draw.
         device: "auto", "cpu", "cuda" or "mps".
-        precision: Of products while training on CUDA: "float32", "tf32", or "auto", which takes the latter.
-        deterministic: Give the same bytes for the same seed on CUDA too, at some cost.
+        precision: Of matrix products while training on CUDA: "float32", "tf32", or "auto" (tf32).
+        deterministic: The same bytes for the same seed on CUDA too, slower.
         settings: Hyper-parameters of the method.
 
     Attributes:
         method_: The trained method, after `fit`.
         history_: Losses of the training, after `fit`.
-        feature_names_in_: Names of the feature columns, where they have any, after `fit`.
+        feature_names_in_: Names of the feature columns, empty if they have none, after `fit`.
         classes_: Names of the classes in the order of class scores, after `fit` of a supervised method.
-        labels_: Labels that number these classes, -1 for none, or None for a method that looks at none.
+        labels_: Indices into `classes_`, -1 for unlabelled nodes; None for a self-supervised method.
 
     >>> import spgcl
     >>> vectors = spgcl.Embedder(steps=2, hidden=8).fit_transform(spgcl.load("csbm-homophilic"))
@@ -70,7 +68,7 @@ class Embedder:
         self._settings = settings
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Own parameters and the hyper-parameters that were set."""
+        """The estimator's own parameters and the hyper-parameters that were set."""
         del deep
         return {name: getattr(self, name) for name in self._OWN} | self._settings
 
@@ -86,65 +84,57 @@ class Embedder:
     def fit(self, graph: Any, y: Any = None) -> Self:
         """Train on a Dataset, a Graph, or anything `Graph.of` reads.
 
-        Labels `y`, one class a node, are looked at by supervised methods only. Classes are whole numbers or
-        text, by the rules of label files: None, NaN, "" and "?" are no label, nor is -1 beside two others.
-        Supervised methods train one model a split of the Dataset, or of ten seeded 10/10/80 ones, and
-        transform into class scores of all models side by side: for `spgcl.evaluation.score_predictions` with
-        `labels_`, not for a probe, as one model's test nodes are among those that another was trained on.
+        Labels `y`, one class per node, are read by supervised methods only. Classes are whole numbers or
+        text, by the rules of label files: None, NaN, "", "?" mean unlabelled, as does -1 next to two other
+        classes. Supervised methods train one model per split of the Dataset, or of ten seeded 10/10/80
+        splits; `transform` then returns the class scores of all models side by side, to be scored by
+        `spgcl.evaluation.score_predictions` with `labels_`. Do not probe them: the test nodes of one model
+        are training nodes of another.
         """
-        seed, source = checked_seed(self.seed), self._read(graph)
+        source = self._read(graph)
         supervised = find(self.method).supervised and y is not None
         labels, names = number_labels(y, source.num_nodes, origin="y") if supervised else (None, ())
-        supervision = None if labels is None else _supervision(graph, labels, names)
-        settings = resolved_settings(
-            self.method, self.preset, graph.name if isinstance(graph, Dataset) else "", self._settings
-        )
-        device = choose_device(self.device)
+        dataset = graph.name if isinstance(graph, Dataset) else ""
         fitted = fit(
             self.method,
             source,
-            settings=settings,
-            seed=seed,
-            device=device,
-            supervision=supervision,
+            settings=resolved_settings(self.method, self.preset, dataset, self._settings),
+            seed=checked_seed(self.seed),
+            device=choose_device(self.device),
+            supervision=None if labels is None else _supervision(graph, labels, names),
             precision=self.precision,
             deterministic=self.deterministic,
         )
-        # Only now: a training that fails leaves what was learned before.
+        # Only now: a training that fails leaves the earlier model.
         self.method_, self.history_ = fitted.method, fitted.history
         self.labels_, self.classes_ = labels, names
-        self.n_features_in_ = source.num_features
-        self.feature_names_in_ = source.feature_names
+        self.n_features_in_, self.feature_names_in_ = source.num_features, source.feature_names
         self._fitted_on, self._directed = source.digest, source.directed
         return self
 
     def transform(self, graph: Any) -> NDArray[np.float32]:
-        """Embeddings of a graph's nodes in row order, new nodes and other graphs included."""
+        """Embeddings of the nodes of this graph, in row order; it may have new nodes or be another graph."""
         if not hasattr(self, "method_"):
             raise InputError("this Embedder is not fitted yet; call fit first")
         given = self._read(graph)
-        require_same_direction(given, directed=self._directed)
-        require_comparable(given.feature_names, same_graph=given.digest == self._fitted_on)
-        source = match_features(given, self.feature_names_in_)
+        source = as_learned(
+            given,
+            digest=self._fitted_on,
+            directed=self._directed,
+            num_features=self.n_features_in_,
+            feature_names=self.feature_names_in_,
+        )
         if source is not given:
             warnings.warn(source.notes[-1], stacklevel=2)
-        require_embeddable(self.method, self.method_.inductive, source.digest == self._fitted_on)
-        if source.num_features != self.n_features_in_:
-            raise InputError(
-                f"the graph has {source.num_features} features, but {self.n_features_in_} were learned from"
-            )
-        return embed(self.method_, self._prepared(source))
+        device = choose_device(self.device)
+        return embed(self.method, self.method_, source, device, digest=self._fitted_on)
 
     def fit_transform(self, graph: Any, y: Any = None) -> NDArray[np.float32]:
         """Train on a graph and embed its nodes."""
         return self.fit(graph, y).transform(graph)
 
-    def _prepared(self, graph: Graph) -> Prepared:
-        with explained_memory(type(self.method_), {}):
-            return self.method_.prepare(graph, choose_device(self.device))
-
     def _read(self, graph: Any) -> Graph:
-        """A graph; one without features only where the method looks at none."""
+        """A graph; features may be missing only if the method ignores them."""
         try:
             return Graph.of(graph)
         except NoFeaturesError:

@@ -55,21 +55,16 @@ def test_nodes_without_a_label_are_in_no_split_and_are_counted(partly_labelled, 
 @pytest.mark.parametrize(
     ("rare", "expected"),
     [
-        ({"odd": 3}, "class 'odd' is in no training part: its 3 nodes always count as wrong"),
-        ({"one": 1}, "class 'one' is in no training part: its 1 node always counts as wrong"),
-        ({"a": 2, "b": 4}, "classes 'a', 'b' are in no training part: their 6 nodes always count as wrong"),
-        (
-            dict.fromkeys("abcdefg", 1),
-            "classes 'a', 'b', 'c', 'd', 'e' and 2 more are in no training part: "
-            "their 7 nodes always count as wrong",
-        ),
+        ({"odd": 3}, ["'odd';", "(3)"]),
+        ({"a": 2, "b": 4}, ["'a', 'b';", "(6)"]),
+        (dict.fromkeys("abcdefg", 1), ["'a', 'b', 'c', 'd', 'e' and 2 more;", "(7)"]),
     ],
 )
 def test_classes_too_small_to_be_trained_on_are_named(edges, notes, rare, expected):
     small = [name for name, count in rare.items() for _ in range(count)]
     write_labels([*small, *("xy"[node % 2] for node in range(NUM_NODES - len(small)))])
     assert resolve("edges.csv", GraphOptions(structural="degree"), Path("labels.csv")).splits is not None
-    assert notes[-1] == expected
+    assert "in no training part" in notes[-1] and all(part in notes[-1] for part in expected)
 
 
 def test_labels_may_call_their_ids_otherwise_than_features(partly_labelled, notes):

@@ -75,13 +75,13 @@ def test_recorded_training_equals_computed_training(
     name: str, directed: bool, sparse: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recordings: list[int] = []
-    record = Step._record
+    record = Step._capture
 
     def counted(step: Step, number: int) -> Any:
         recordings.append(number)
         return record(step, number)
 
-    monkeypatch.setattr(Step, "_record", counted)
+    monkeypatch.setattr(Step, "_capture", counted)
     replayed, vectors, _ = trained(name, sparse=sparse, directed=directed)
     assert recordings == [WARM_UP]
     monkeypatch.setattr("spgcl.training.step.WARM_UP", 10**6)

@@ -29,12 +29,12 @@ def evaluate(
 
     start_on("cpu", threads)
     folders = run_folders(run)
-    loaded = labelled(folders[0], labels)
+    loaded = labelled(*next(iter(folders.items())), labels)
     records, unwritten = [], None
     for folder in folders:
         with progress_line(f"probe of {folder}", total=1.0, amount="fraction", quiet=json) as update:
             progress = update and (lambda fraction, update=update: update(completed=fraction))
-            records.append(evaluate_run(folder, loaded, protocol, device, progress))
+            records.append(evaluate_run(folder, folders[folder], loaded, protocol, device, progress))
     record = over_retrainings(records) if len(records) > 1 else records[0]
     kept = dict(zip(folders, records, strict=True)) | {run: record}
     for folder, found in kept.items():

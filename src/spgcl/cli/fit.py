@@ -3,7 +3,6 @@
 import os
 import shlex
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -72,6 +71,7 @@ DeterministicOption = Annotated[
 
 
 def fit(
+    context: typer.Context,
     graph: GraphArgument = "csbm-heterophilic",
     out: OutOption = None,
     method: MethodOption = "spgcl",
@@ -122,7 +122,7 @@ def fit(
         deterministic=deterministic,
         resume=resume,
         overwrite=overwrite,
-        command=("spgcl", *sys.argv[1:]),
+        command=("spgcl", *context.obj),
     )
     _train_and_show(request, checkpoint_every, observe, page_on=device if report else None, as_json=json)
 

@@ -1,7 +1,6 @@
 """Which device, how products are computed on it, and how much memory was taken."""
 
 import os
-import resource
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -70,12 +69,31 @@ def scoring_device(name: str) -> torch.device:
     return torch.device("cpu") if device.type == "mps" else device
 
 
+def is_accelerator(device: torch.device) -> bool:
+    """Whether the device works apart from the host, which then waits whenever it reads a result."""
+    return device.type != "cpu"
+
+
 def peak_memory_mib(device: torch.device) -> float:
-    """Peak memory so far: the allocator's on CUDA, the process's resident set elsewhere."""
+    """Peak memory so far: the allocator's on CUDA, elsewhere the process's resident set; 0 if not known."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated() / 2**20
+    try:
+        import resource
+    except ImportError:
+        # Unix only.
+        return 0.0
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
+
+
+def machine_memory() -> int:
+    """Bytes of this machine's memory; if the system does not report them, more than any machine has."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        # `sysconf` is Unix only, and not every Unix knows both names.
+        return sys.maxsize
 
 
 def forget_peak_memory(device: str) -> None:

@@ -1,11 +1,14 @@
 """Work that is recorded as a CUDA graph, what has to run before it, and what may."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from typing import TypeVar
 
 import torch
+
+Result = TypeVar("Result")
 
 
 @contextmanager
@@ -26,6 +29,23 @@ def recording(graph: torch.cuda.CUDAGraph) -> Iterator[None]:
     """Record what is run, after it was run aside."""
     with torch.cuda.graph(graph, stream=_stream(torch.cuda.current_device())):
         yield
+
+
+def captured(
+    compute: Callable[[], Result], generator: torch.Generator | None = None
+) -> tuple[Callable[[], None], Result]:
+    """Work as a CUDA graph, after it ran on the side stream: what replays it, and what it returned.
+
+    Args:
+        compute: The work; every replay writes into the tensors that it returned.
+        generator: What it draws from; its state goes on with every replay.
+    """
+    graph = torch.cuda.CUDAGraph()
+    if generator is not None:
+        graph.register_generator_state(generator)
+    with torch.cuda.graph(graph, stream=_stream(torch.cuda.current_device())):
+        result = compute()
+    return graph.replay, result
 
 
 @contextmanager

@@ -1,12 +1,12 @@
 """What a method's settings cost in memory: said before weights are made, or when there was too little."""
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 
+from spgcl.engine.device import machine_memory
 from spgcl.errors import InputError
 from spgcl.methods.method import Method
 from spgcl.methods.parameters import parameters
@@ -130,4 +130,4 @@ def _weight_bytes(
 
 
 def _memory_bytes() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return machine_memory()

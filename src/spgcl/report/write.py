@@ -18,7 +18,7 @@ from spgcl.report.page import require_plotly, require_replaceable, write_page
 from spgcl.report.single import describe_run
 from spgcl.report.tensorboard import require_tensorboard, write_tensorboard
 from spgcl.runs.evaluate import evaluate_run, is_as_fitted, require_same_nodes, run_folders, write_evaluation
-from spgcl.runs.record import load_held_out, read_results, read_run
+from spgcl.runs.record import Run, load_held_out, read_results, read_run
 from spgcl.runs.sources import Loaded, resolve_recorded
 
 # What `describe_run` says it is doing, at most; a progress line needs to know.
@@ -90,7 +90,7 @@ def _compare(folders: list[Path], path: Path, wanted: Wanted, progress: Progress
             run = read_run(folder)
             # A graph is read when it is asked for, and once.
             load = cache(partial(resolve_recorded, run.graph, wanted.labels))
-            entries.append((folder, run, _evaluated(folder, load, wanted)))
+            entries.append((folder, run, _evaluated(folder, run, load, wanted)))
         size = write_page(path, compare_runs(entries))
     record = {"report": str(path), "runs": [str(folder) for folder in folders], "bytes": size}
     if wanted.tensorboard:
@@ -107,7 +107,7 @@ def _material(folder: Path, wanted: Wanted, say: Callable[[str], None]) -> Mater
         note(f"{run.graph['source']} has changed since {folder} was fitted; the page shows it as it is now")
     columns = read_columns(wanted.nodes, loaded.graph, id_column=wanted.id_column) if wanted.nodes else ()
     say("evaluating")
-    evaluation = _evaluated(folder, lambda: loaded, wanted)
+    evaluation = _evaluated(folder, run, lambda: loaded, wanted)
     scored = evaluation is not None and "mean" in evaluation
     return Material(
         folder=folder,
@@ -124,7 +124,7 @@ def _material(folder: Path, wanted: Wanted, say: Callable[[str], None]) -> Mater
     )
 
 
-def _evaluated(folder: Path, load: Callable[[], Loaded], wanted: Wanted) -> dict[str, Any] | None:
+def _evaluated(folder: Path, run: Run, load: Callable[[], Loaded], wanted: Wanted) -> dict[str, Any] | None:
     """What `spgcl eval` found or, where it did not run or other labels are given, finds now."""
     path, protocol = folder / "eval.json", "paper"
     if path.exists():
@@ -141,7 +141,7 @@ def _evaluated(folder: Path, load: Callable[[], Loaded], wanted: Wanted) -> dict
         loaded = load()
         if loaded.labels is None and load_held_out(folder) is None:
             return None
-        record = evaluate_run(folder, loaded, protocol, wanted.device)
+        record = evaluate_run(folder, run, loaded, protocol, wanted.device)
         write_evaluation(folder, record)
         return record
     except InputError as error:

@@ -1,1 +1,1 @@
-"""A run on disk."""
+"""Runs on disk, for Python and for the command line."""

@@ -1,35 +1,47 @@
-"""A graph for a trained run: read as the run's own was, with the same feature columns, or refused."""
+"""Reads a graph for a trained run as the run's own graph was read; refuses one that does not fit."""
 
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from spgcl.errors import InputError, note
-from spgcl.graph import Graph
+from spgcl.io.draft import NO_WEIGHTS
+from spgcl.io.opening import suffix_of
+from spgcl.io.read import EDGE_LISTS
 from spgcl.runs.options import GraphOptions
 from spgcl.runs.sources import Loaded, is_dataset, resolve_graph
+from spgcl.training.fitting import as_learned
 
 
 def resolve_alike(graph: str, options: GraphOptions, run: Path, recorded: dict[str, Any]) -> Loaded:
-    """The graph of GRAPH; direction, weights and structural features are the run's where none are given.
+    """The graph of GRAPH; direction, weights and structural features as for the run unless given.
 
     Args:
         graph: A data set's name, or a path.
         options: As given for this graph.
-        run: The run's folder, for words.
-        recorded: What the run's record says of its own graph.
+        run: The run's folder, for messages.
+        recorded: The run's record of its own graph.
     """
     _require_agreement(graph, options, run, recorded)
-    taken = {} if is_dataset(graph) else _taken(graph, options, recorded)
-    words = ", ".join(f"--{name}" if value is True else f"--{name} {value}" for name, value in taken.items())
+    adopted = {} if is_dataset(graph) else _adopted(graph, options, recorded)
+    words = ", ".join(
+        f"--{name}" if value is True else f"--{name} {value}" for name, value in adopted.items()
+    )
     if words:
         note(f"{words} as in {run}")
     try:
-        loaded = resolve_graph(graph, replace(options, **taken))
+        loaded = resolve_graph(graph, replace(options, **adopted))
     except InputError as error:
         raise InputError(f"{error} ({words} as in {run})" if words else str(error)) from None
     try:
-        matched = _matched(loaded.graph, recorded)
+        matched = as_learned(
+            loaded.graph,
+            digest=recorded["digest"],
+            directed=recorded["directed"],
+            num_features=recorded["num_features"],
+            # Runs of earlier versions did not record names.
+            feature_names=recorded.get("feature_names", ()),
+        )
     except InputError as error:
         raise InputError(f"{graph} does not fit {run}: {error}") from None
     weighted = matched.weights is not None
@@ -38,17 +50,8 @@ def resolve_alike(graph: str, options: GraphOptions, run: Path, recorded: dict[s
     return replace(loaded, graph=matched)
 
 
-def _matched(graph: Graph, recorded: dict[str, Any]) -> Graph:
-    from spgcl.io import match_features, require_comparable, require_same_direction
-
-    require_same_direction(graph, directed=recorded["directed"])
-    require_comparable(graph.feature_names, same_graph=graph.digest == recorded["digest"])
-    # Runs of earlier versions have no names on record.
-    return match_features(graph, recorded.get("feature_names", ()))
-
-
 def _require_agreement(graph: str, options: GraphOptions, run: Path, recorded: dict[str, Any]) -> None:
-    """Refuse what can only give vectors that mean nothing."""
+    """Refuse options under which embeddings would mean nothing."""
     structural = recorded["options"].get("structural")
     if options.directed and not recorded["directed"]:
         raise InputError(f"{run} was trained on an undirected graph; leave --directed out")
@@ -64,19 +67,11 @@ def _require_agreement(graph: str, options: GraphOptions, run: Path, recorded: d
         )
 
 
-def _taken(graph: str, options: GraphOptions, recorded: dict[str, Any]) -> dict[str, Any]:
-    """Options of the run that hold for this graph as well, as nothing else is given."""
-    from spgcl.io.draft import NO_WEIGHTS
-    from spgcl.io.opening import suffix_of
-    from spgcl.io.read import EDGE_LISTS
-
-    own = recorded["options"]
-    taken = {}
-    if recorded["directed"] and not options.directed:
-        taken["directed"] = True
-    if own.get("structural") and not options.structural:
-        taken["structural"] = own["structural"]
+def _adopted(graph: str, options: GraphOptions, recorded: dict[str, Any]) -> dict[str, Any]:
+    """Options of the run that apply to this graph too, as nothing else is given."""
+    own = {**recorded["options"], "directed": recorded["directed"]}
     has_columns = suffix_of(Path(graph)) in (*EDGE_LISTS, ".graphml")
-    if own.get("weight") and not options.weight and (has_columns or own["weight"] == NO_WEIGHTS):
-        taken["weight"] = own["weight"]
-    return taken
+    names = ["directed", "structural"]
+    if has_columns or own.get("weight") == NO_WEIGHTS:
+        names.append("weight")
+    return {name: own[name] for name in names if own.get(name) and not getattr(options, name)}

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spgcl.datasets import Splits
 from spgcl.engine.device import scoring_device
 from spgcl.errors import InputError, note
 from spgcl.evaluation import cluster, knn, link_scores, probe, score_predictions, tuned_probe
@@ -14,46 +15,45 @@ from spgcl.evaluation.task import task_digest
 from spgcl.files import replacing
 from spgcl.graph import Graph
 from spgcl.methods import Supervision, find
-from spgcl.runs.record import Run, load_held_out, read_results, read_run, to_json, unfinished
+from spgcl.runs.record import Run, load_held_out, read_run, read_vectors, to_json, unfinished
 from spgcl.runs.sources import Loaded, resolve_recorded, training_graph
 
-
-def run_folders(run: Path) -> list[Path]:
-    """The run itself, or the retrainings that a folder holds."""
-    if (run / "run.json").exists():
-        return [run]
-    numbers = [path.parent.name.removeprefix("seed-") for path in run.glob("seed-*/run.json")]
-    folders = [run / f"seed-{number}" for number in sorted(map(int, filter(str.isdecimal, numbers)))]
-    if not folders:
-        raise InputError(f"{run} is not a run: it has no run.json (spgcl fit writes one)")
-    _require_alike(folders)
-    return folders
+# Embeddings, labels, splits.
+Task = tuple[NDArray[np.float32], NDArray[np.int64], Splits]
 
 
-def _require_alike(folders: list[Path]) -> None:
-    """Retrainings differ by their seed alone; a folder left over from other settings is told apart."""
-    first = read_run(folders[0])
-    for folder in folders[1:]:
-        other = read_run(folder)
+def run_folders(path: Path) -> dict[Path, Run]:
+    """The record of a run by its folder, or those of the retrainings that a folder holds."""
+    found = [] if (path / "run.json").exists() else path.glob("seed-*/run.json")
+    numbers = [record.parent.name.removeprefix("seed-") for record in found]
+    folders = [path / f"seed-{number}" for number in sorted(map(int, filter(str.isdecimal, numbers)))]
+    runs = {folder: read_run(folder) for folder in folders or [path]}
+    _require_alike(runs)
+    return runs
+
+
+def _require_alike(runs: dict[Path, Run]) -> None:
+    """Refuse retrainings that differ by more than their seed, such as one left over from other settings."""
+    (first_folder, first), *others = runs.items()
+    for folder, other in others:
         for name in ("method", "settings", "hold_out_edges"):
             if getattr(other, name) != getattr(first, name):
                 raise InputError(
-                    f"{folder} was run with other {name} than {folders[0]}; remove it, or fit both again"
+                    f"{folder} was run with other {name} than {first_folder}; remove it, or fit both again"
                 )
-        # Edges are held out by seed: then every retraining has a graph of its own.
+        # Which edges are held out depends on the seed: then every retraining has a graph of its own.
         if not first.hold_out_edges and other.graph["digest"] != first.graph["digest"]:
             raise InputError(
-                f"{folder} was run on another graph than {folders[0]}; remove it, or fit both again"
+                f"{folder} was run on another graph than {first_folder}; remove it, or fit both again"
             )
 
 
-def labelled(folder: Path, labels: Path | None = None) -> Loaded:
+def labelled(folder: Path, run: Run, labels: Path | None = None) -> Loaded:
     """The graph of a run, read again, with its labels or those given."""
-    run = read_run(folder)
     loaded = resolve_recorded(run.graph, labels)
     if not is_as_fitted(loaded.graph, run):
         note(f"{run.graph['source']} has changed since {folder} was fitted, the embeddings have not")
-    if loaded.labels is None and load_held_out(folder) is None:
+    if loaded.labels is None and not run.hold_out_edges:
         raise InputError(
             f"{folder} has no labels to evaluate with; give them by --labels FILE, "
             "or fit with --hold-out-edges for link prediction"
@@ -72,6 +72,7 @@ def is_as_fitted(graph: Graph, run: Run) -> bool:
 
 def evaluate_run(
     folder: Path,
+    run: Run,
     loaded: Loaded,
     protocol: str = "paper",
     device: str = "auto",
@@ -80,22 +81,24 @@ def evaluate_run(
     """Score a run's embeddings with labels, and on edges that it held out.
 
     Args:
-        folder: The run.
+        folder: The run's folder.
+        run: Its record.
         loaded: Its graph with labels and splits, see `labelled`.
         protocol: "paper" or "tuned".
         device: Where to compute.
-        progress: Called now and then with the fraction of the probe that is done.
+        progress: Called from time to time with the finished fraction of the probe.
     """
-    run, embeddings, node_ids = read_results(folder)
+    embeddings, node_ids = read_vectors(folder, run)
     note(unfinished(folder, run))
     require_same_nodes(node_ids, loaded.graph, folder, run)
     record: dict[str, Any] = {"dataset": run.dataset, "method": run.method}
     if loaded.labels is not None and loaded.splits is not None:
+        task = (embeddings, loaded.labels, loaded.splits)
         record["task"] = task_digest(loaded.graph, loaded.labels, loaded.splits)
-    if loaded.labels is not None and find(run.method).supervised:
-        record |= _by_predictions(folder, run, embeddings, loaded)
-    elif loaded.labels is not None:
-        record |= _with_labels(embeddings, loaded, protocol, device, progress)
+        if find(run.method).supervised:
+            record |= _by_predictions(folder, run, task, loaded.metric)
+        else:
+            record |= _with_labels(task, loaded.metric, protocol, device, progress)
     held_out = load_held_out(folder)
     if held_out is not None:
         record["link_prediction"] = link_scores(embeddings, *held_out)
@@ -110,43 +113,33 @@ def require_same_nodes(node_ids: NDArray[Any], graph: Graph, folder: Path, run: 
 
 
 def _with_labels(
-    embeddings: NDArray[np.float32],
-    loaded: Loaded,
-    protocol: str,
-    device: str,
-    progress: Callable[[float], None] | None,
+    task: Task, metric: str, protocol: str, device: str, progress: Callable[[float], None] | None
 ) -> dict[str, Any]:
-    assert loaded.labels is not None
-    assert loaded.splits is not None
-    where = str(scoring_device(device))
-    task = (embeddings, loaded.labels, loaded.splits)
+    embeddings, labels, splits = task
+    target = str(scoring_device(device))
     score = probe if protocol == "paper" else tuned_probe
-    scores = score(*task, metric=loaded.metric, device=where, progress=progress)
     return {
-        **scores.as_record(),
+        **score(*task, metric=metric, device=target, progress=progress).as_record(),
         "protocol": protocol,
-        "split_source": loaded.splits.source,
-        "knn": knn(*task, metric=loaded.metric, device=where).as_record(),
-        "clustering": cluster(embeddings, loaded.labels, device=where),
+        "split_source": splits.source,
+        "knn": knn(*task, metric=metric, device=target).as_record(),
+        "clustering": cluster(embeddings, labels, device=target),
     }
 
 
-def _by_predictions(
-    folder: Path, run: Run, class_scores: NDArray[np.float32], loaded: Loaded
-) -> dict[str, Any]:
-    """Models know labels: they are neither probed nor scored on splits other than their own."""
-    assert loaded.labels is not None
-    assert loaded.splits is not None
-    if Supervision.of(loaded.labels, loaded.splits).record() != run.supervision:
+def _by_predictions(folder: Path, run: Run, task: Task, metric: str) -> dict[str, Any]:
+    """Supervised models are neither probed nor scored on other splits: they have seen labels."""
+    class_scores, labels, splits = task
+    if Supervision.of(labels, splits).record() != run.supervision:
         raise InputError(
             f"{folder} was trained with other labels or splits; evaluate with the same, or fit it again"
         )
-    scores = score_predictions(class_scores, loaded.labels, loaded.splits, metric=loaded.metric)
-    return {**scores.as_record(), "split_source": loaded.splits.source}
+    scores = score_predictions(class_scores, labels, splits, metric=metric)
+    return {**scores.as_record(), "split_source": splits.source}
 
 
 def write_evaluation(folder: Path, record: dict[str, Any]) -> None:
-    """Keep scores beside their run, in `eval.json`."""
+    """Write scores into the folder of their run, as `eval.json`."""
     target = folder / "eval.json"
     try:
         with replacing(target) as path:
@@ -158,7 +151,7 @@ def write_evaluation(folder: Path, record: dict[str, Any]) -> None:
 
 
 def over_retrainings(records: list[dict[str, Any]]) -> dict[str, Any]:
-    """Sum up full retrainings: the deviation is over them, each counted by its own mean."""
+    """Summarise full retrainings; the deviation is over the means of the retrainings."""
     first = records[0]
     kept = ("dataset", "method", "protocol", "metric", "split_source")
     summed: dict[str, Any] = {name: first[name] for name in kept if name in first}

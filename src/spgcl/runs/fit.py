@@ -1,8 +1,9 @@
-"""From a graph and settings to a run on disk: start it, continue it, leave it usable when stopped."""
+"""Trains a run and writes it to disk: from the start or from a checkpoint, usable even when interrupted."""
 
 import os
 import shutil
 import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +21,6 @@ from spgcl.methods import Method, Supervision
 from spgcl.runs.plane import principal_plane
 from spgcl.runs.record import (
     Run,
-    drop_checkpoint,
     load_checkpoint,
     read_run,
     save_checkpoint,
@@ -28,18 +28,20 @@ from spgcl.runs.record import (
     save_method,
     write_run,
 )
-from spgcl.training.fitting import embed, fit
+from spgcl.runs.sources import HeldOut
+from spgcl.training.fitting import fit
 from spgcl.training.loop import Checkpoint, Controls
 
-# What is made with labels, and is of no use once there are others.
+# Made with labels; obsolete once there are others.
 SCORED_FILES = ("eval.json", "report.html")
-# What is made from embeddings, and is of no use once there are others.
+# Made from embeddings; obsolete once there are others.
 DERIVED_FILES = ("map.parquet", *SCORED_FILES)
-# What a run folder holds; only these are removed when a run is overwritten.
+CHECKPOINT = "checkpoint.safetensors"
+# The files of a run; only these, and the folder `tensorboard`, are removed when it is overwritten.
 RUN_FILES = (
     "run.json",
     "model.safetensors",
-    "checkpoint.safetensors",
+    CHECKPOINT,
     "embeddings.parquet",
     "embeddings.npy",
     "embeddings.csv",
@@ -48,8 +50,7 @@ RUN_FILES = (
     "baselines.json",
     *DERIVED_FILES,
 )
-RUN_FOLDERS = ("tensorboard",)
-# A run continues only under what decides its bytes.
+# A run is only continued if these are the same, as they decide its bytes.
 DECIDING = (
     "method",
     "settings",
@@ -66,9 +67,9 @@ DECIDING = (
 
 
 def open_folder(folder: Path, run: Run, *, resume: bool, overwrite: bool) -> Run | None:
-    """Check the folder of a run; give back the earlier record when that run is to be continued.
+    """Check the folder of a run; returns the earlier record if that run is to be continued.
 
-    Nothing is written or removed here: an earlier run stays until there is something to put in its place.
+    Nothing is written or removed here: an earlier run stays until there is something to replace it with.
     """
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; choose another --out")
@@ -107,42 +108,41 @@ def _is_unfinished(path: Path) -> bool:
 
 
 def remove_run(folder: Path) -> None:
-    """Remove a run's files, and its folder when nothing else is in it."""
+    """Remove a run's files, and its folder if nothing else is in it."""
     _clear(folder)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
 
 
 def _clear(folder: Path) -> None:
-    for name in RUN_FILES:
+    remove_files(folder, RUN_FILES)
+    shutil.rmtree(folder / "tensorboard", ignore_errors=True)
+
+
+def remove_files(folder: Path, names: Iterable[str]) -> None:
+    """Remove those of the files that exist."""
+    for name in names:
         (folder / name).unlink(missing_ok=True)
-    for name in RUN_FOLDERS:
-        shutil.rmtree(folder / name, ignore_errors=True)
 
 
 def _require_same(earlier: Run, run: Run, folder: Path) -> None:
-    for name in DECIDING:
-        before, now = getattr(earlier, name), getattr(run, name)
-        if name == "graph":
-            if before.get("digest") != now["digest"]:
-                raise InputError(
-                    f"{folder} was run on another graph ({before.get('source')!r} as it was then) than "
-                    f"{now['source']!r} now; resume with the same, or start over with --overwrite"
-                )
-            continue
-        if name == "supervision" and before != now:
-            raise InputError(
-                f"{folder} was trained with other labels or splits; "
-                "resume with the same, or start over with --overwrite"
-            )
-        if isinstance(before, dict) and before != now:
-            name = next(key for key in {**before, **now} if before.get(key) != now.get(key))
-            before, now = before.get(name), now.get(name)
-        if before != now:
-            raise InputError(
-                f"{folder} was run with {name} {before!r}, now it is {now!r}; "
-                "resume with the same, or start over with --overwrite"
-            )
+    advice = "resume with the same, or start over with --overwrite"
+    before, now = _decided(earlier), _decided(run)
+    for name in {**before, **now}:
+        if before.get(name) != now.get(name):
+            values = f"{before.get(name)!r}, now it is {now.get(name)!r}"
+            raise InputError(f"{folder} was run with {name} {values}; {advice}")
+    if earlier.graph.get("digest") != run.graph["digest"]:
+        source = earlier.graph.get("source")
+        raise InputError(f"{folder} was run on another graph ({source!r} as it was then); {advice}")
+    if earlier.supervision != run.supervision:
+        raise InputError(f"{folder} was trained with other labels or splits; {advice}")
+
+
+def _decided(run: Run) -> dict[str, Any]:
+    """The values that decide a run, other than its graph and labels."""
+    apart = ("graph", "supervision", "settings")
+    return {name: getattr(run, name) for name in DECIDING if name not in apart} | run.settings
 
 
 def fit_run(
@@ -152,24 +152,25 @@ def fit_run(
     *,
     replace_earlier: bool = False,
     supervision: Supervision | None = None,
-    held_out: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
+    held_out: HeldOut | None = None,
     controls: Controls | None = None,
 ) -> Run:
-    """Train, embed and write a run; continues from the folder's checkpoint unless told to replace it.
+    """Train, embed and write a run; continues from the folder's checkpoint unless it is to be replaced.
 
-    The folder is first touched when there is a checkpoint or a result to write: a run that fails before
-    that leaves no trace, and what it was to replace stays.
+    The folder is first written to when there is a checkpoint or a result: a run that fails before that leaves
+    no trace, and an earlier run stays.
 
     Args:
         folder: Where the run is written.
         graph: The graph to train on.
-        run: What is run; its results are filled in.
-        replace_earlier: Whether what the folder holds gives way to this run.
+        run: The record; its results are filled in.
+        replace_earlier: Whether this run replaces the one in the folder.
         supervision: Labels, for a supervised method.
-        held_out: Edges and non-edges kept for link prediction, written beside the run.
-        controls: Progress and observations; checkpoints are the folder's.
+        held_out: Edges and non-edges kept for link prediction, written into the folder.
+        controls: Progress and observations; checkpoints are those of the folder.
     """
     require_ids(graph.node_ids, run.embedding_format)
+    device = torch.device(run.device)
     forget_peak_memory(run.device)
     writer = _Writer(folder, run, replace_earlier, held_out)
     fitted = fit(
@@ -177,7 +178,7 @@ def fit_run(
         graph,
         settings=run.settings,
         seed=run.seed,
-        device=torch.device(run.device),
+        device=device,
         supervision=supervision,
         precision=run.precision,
         deterministic=run.deterministic,
@@ -188,15 +189,15 @@ def fit_run(
         ),
     )
     started = time.perf_counter()
-    embeddings = embed(fitted.method, fitted.prepared, run.settings)
+    embeddings = fitted.embed()
     run.seconds = {**fitted.seconds, "embed": time.perf_counter() - started}
     writer.begin()
-    drop_derived(folder)
+    remove_files(folder, DERIVED_FILES)
     _write_results(folder, run, fitted.method, embeddings, graph)
     history = fitted.history
     run.status = "finished" if history.finished else "interrupted"
     run.steps, run.resumed_from = len(history.losses), history.resumed_from
-    run.peak_memory_mib = peak_memory_mib(torch.device(run.device))
+    run.peak_memory_mib = peak_memory_mib(device)
     run.history = {"loss": history.losses, "observations": history.observations}
     write_run(folder, run)
     if history.finished:
@@ -206,12 +207,12 @@ def fit_run(
 
 @dataclass
 class _Writer:
-    """Writes a run's record and edges before its first checkpoint or result, and only then."""
+    """Writes a run's record and held-out edges once, before its first checkpoint or result."""
 
     folder: Path
     run: Run
     replace_earlier: bool
-    held_out: tuple[NDArray[np.int64], NDArray[np.int64]] | None
+    held_out: HeldOut | None
     begun: bool = False
 
     def begin(self) -> None:
@@ -221,11 +222,11 @@ class _Writer:
             _clear(self.folder)
         write_run(self.folder, self.run)
         if self.held_out is not None:
-            save_held_out(self.folder, *self.held_out)
+            save_held_out(self.folder, self.held_out)
         self.begun = True
 
     def save(self, checkpoint: Checkpoint) -> None:
-        # The loss of the next step will tell what is wrong; until then the last good checkpoint stays.
+        # The next step will fail with its loss; until then the last good checkpoint stays.
         if checkpoint.is_finite():
             self.begin()
             save_checkpoint(self.folder, checkpoint)
@@ -241,30 +242,15 @@ def _write_results(
         weights.result()
 
 
-def drop_derived(folder: Path) -> None:
-    """Remove what was made from earlier embeddings of a run, or of its retrainings."""
-    for name in DERIVED_FILES:
-        (folder / name).unlink(missing_ok=True)
-
-
-def drop_scores(folder: Path) -> None:
-    """Remove what was made with other labels of a run, or of its retrainings."""
-    for name in SCORED_FILES:
-        (folder / name).unlink(missing_ok=True)
-
-
 def tidy(folder: Path) -> None:
-    """Remove what only an unfinished run needs, and what a killed process left half-written."""
-    drop_checkpoint(folder)
-    for path in folder.iterdir():
-        if _is_unfinished(path):
-            path.unlink()
+    """Remove what only an unfinished run needs, and files that a killed process left half-written."""
+    remove_files(folder, [CHECKPOINT, *(path.name for path in folder.iterdir() if _is_unfinished(path))])
 
 
 def describe_source(
     source: str, options: dict[str, Any], labels: Path | None, graph: Graph
 ) -> dict[str, Any]:
-    """What a record says of a graph: where it came from, how it was read, what it is."""
+    """The record of a graph: its source, how it was read, its digest and shape."""
     return {
         "source": source,
         "options": options,

@@ -1,4 +1,4 @@
-"""How a graph's files are read, as given and as recorded."""
+"""Options for reading a graph's files, as given and as recorded."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ class GraphOptions:
     directed: bool = False
 
     def given(self) -> dict[str, Any]:
-        """The options that are set, as plain values for a record that can be read from any folder."""
+        """The options that are set, as plain values; paths are absolute, so that any folder can use them."""
         return {
             name: str(value.absolute()) if isinstance(value, Path) else value
             for name, value in asdict(self).items()

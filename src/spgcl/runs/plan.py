@@ -1,4 +1,4 @@
-"""What `fit` is asked for, checked and laid out before the first file is written, then carried out."""
+"""A request to fit: checked and planned before the first file is written, then carried out."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -6,9 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from spgcl.engine.recording import waking
 from spgcl.errors import InputError, NoFeaturesError, note
@@ -16,29 +14,29 @@ from spgcl.evaluation.health import observer
 from spgcl.graph import Graph
 from spgcl.io.embeddings import Format
 from spgcl.methods import Supervision, find, resolved_settings
-from spgcl.methods.presets import require_preset
 from spgcl.runs.fit import (
+    DERIVED_FILES,
+    SCORED_FILES,
     describe_source,
-    drop_derived,
-    drop_scores,
     fit_run,
     is_whole,
     open_folder,
+    remove_files,
     remove_run,
     tidy,
 )
 from spgcl.runs.options import GraphOptions
 from spgcl.runs.record import Run, write_run
-from spgcl.runs.sources import Loaded, resolve, training_graph
+from spgcl.runs.sources import HeldOut, Loaded, resolve, training_graph
 from spgcl.training.loop import Controls
 
-# Opened around one training: progress and stop for its controls.
+# A context around one training; gives progress and stop for its controls.
 Watch = Callable[[Run], AbstractContextManager[Controls]]
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asks `fit` for.
+    """What a user asks of `fit`.
 
     Attributes:
         graph: A data set's name, or a path.
@@ -49,15 +47,15 @@ class Request:
         method: One of METHODS.
         preset: Named settings for a data set.
         settings: Hyper-parameters as given.
-        seed: Of the first training.
-        seeds: How many trainings, one folder each if there are several.
-        embedding_format: Of the file of embeddings.
+        seed: Seed of the first training.
+        seeds: How many trainings; several have one folder each.
+        embedding_format: Format of the file of embeddings.
         hold_out_edges: Fraction of edges kept from training for link prediction.
         precision: See `spgcl.engine.device.arithmetic`.
         deterministic: See `spgcl.engine.device.arithmetic`.
         resume: Continue earlier runs in these folders.
         overwrite: Replace them.
-        command: For the record.
+        command: The command line, for the record.
     """
 
     graph: str
@@ -81,23 +79,36 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """One training of a plan: its folder, its record, the earlier record it continues, and its graph."""
+    """One training of a plan.
+
+    Attributes:
+        folder: The run's folder.
+        run: Its record, without results yet.
+        earlier: The record of the run that it continues, or None.
+        graph: The graph to train on.
+        held_out: Edges kept from it, and non-edges, or None.
+    """
 
     folder: Path
     run: Run
     earlier: Run | None
     graph: Graph
-    held_out: tuple[NDArray[np.int64], NDArray[np.int64]] | None
+    held_out: HeldOut | None
 
     @property
     def is_done(self) -> bool:
         """Whether an earlier run left nothing to do."""
         return self.earlier is not None and is_whole(self.folder, self.earlier)
 
+    @property
+    def is_relabelled(self) -> bool:
+        """Whether an earlier run gets other labels."""
+        return self.earlier is not None and _labels_of(self.earlier) != _labels_of(self.run)
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Every training that a request stands for; nothing is written yet."""
+    """Every training of a request; nothing is written yet."""
 
     request: Request
     loaded: Loaded
@@ -105,42 +116,59 @@ class Plan:
     settings: dict[str, Any]
     supervision: Supervision | None
     trainings: list[Training]
-    relabelled: list[Training]
 
 
 def plan(request: Request) -> Plan:
     """Read the graph and check everything that can be refused before training."""
     if request.resume and request.overwrite:
         raise InputError("--resume and --overwrite contradict each other; choose one")
-    # Misspelt names are refused before a graph is read.
-    resolved_settings(request.method, None, "", request.settings)
-    if request.preset:
-        require_preset(request.preset, request.method)
+    # Before the graph, which may take long to read.
+    settings = resolved_settings(request.method, request.preset, request.graph, request.settings)
     request, loaded = _read(request)
-    settings = resolved_settings(request.method, request.preset, loaded.preset_name, request.settings)
     supervision = _supervision(request.method, loaded)
     for remark in loaded.graph.notes:
         note(remark)
     folder = request.out or Path("runs") / f"{loaded.name}-{request.method}-{request.seed}"
     if request.seeds > 1 and (folder / "run.json").exists():
         raise InputError(f"{folder} holds a single run; choose another --out for {request.seeds} retrainings")
-    trainings, relabelled = [], []
+    planned = Plan(request, loaded, folder, settings, supervision, [])
     for seed in range(request.seed, request.seed + request.seeds):
-        place = folder if request.seeds == 1 else folder / f"seed-{seed}"
-        graph, *held_out = training_graph(loaded.graph, request.options.given(), request.hold_out_edges, seed)
-        run = _record(request, loaded, graph, settings, supervision, seed)
-        earlier = open_folder(place, run, resume=request.resume, overwrite=request.overwrite)
-        training = Training(place, run, earlier, graph, (held_out[0], held_out[1]) if held_out else None)
-        trainings.append(training)
-        if earlier is not None and _share_labels(earlier, run, given=request.labels is not None):
-            relabelled.append(training)
-    return Plan(request, loaded, folder, settings, supervision, trainings, relabelled)
+        planned.trainings.append(_training(planned, seed))
+    return planned
+
+
+def _training(plan: Plan, seed: int) -> Training:
+    request, folder = plan.request, plan.folder
+    if request.seeds > 1:
+        folder = folder / f"seed-{seed}"
+    options = request.options.given()
+    graph, held_out = training_graph(plan.loaded.graph, options, request.hold_out_edges, seed)
+    run = Run(
+        dataset=plan.loaded.name,
+        method=request.method,
+        preset=request.preset,
+        settings=plan.settings,
+        seed=seed,
+        graph=describe_source(plan.loaded.source, options, request.labels, graph),
+        device=str(request.device),
+        threads=torch.get_num_threads(),
+        precision=request.precision,
+        deterministic=request.deterministic,
+        command=list(request.command),
+        embedding_format=request.embedding_format,
+        hold_out_edges=request.hold_out_edges,
+        supervision=plan.supervision.record() if plan.supervision else None,
+    )
+    earlier = open_folder(folder, run, resume=request.resume, overwrite=request.overwrite)
+    if earlier is not None and request.labels is None:
+        _take_labels(run, earlier)
+    return Training(folder, run, earlier, graph, held_out)
 
 
 def carry_out(
     plan: Plan, *, watch: Watch, save_every: float = 60.0, observe_every: int = 0
 ) -> Iterator[tuple[Path, Run]]:
-    """Train what is left to train, one run after the other; gives each folder with its finished record."""
+    """Train what is left to train, one run after the other; yields each folder with its finished record."""
     _make_room(plan)
     observe = observer(plan.loaded.labels, positives=plan.settings.get("positives", 5))
     for training in plan.trainings:
@@ -170,17 +198,18 @@ def _make_room(plan: Plan) -> None:
         for leftover in set(plan.folder.glob("seed-*")) - {training.folder for training in plan.trainings}:
             remove_run(leftover)
     if several and not all(training.is_done for training in plan.trainings):
-        drop_derived(plan.folder)
-    for training in plan.relabelled:
-        for scored in {plan.folder, training.folder}:
-            drop_scores(scored)
-        if training.earlier is not None:
+        remove_files(plan.folder, DERIVED_FILES)
+    for training in plan.trainings:
+        if training.is_relabelled and training.earlier is not None:
+            _take_labels(training.earlier, training.run)
+            for scored in {plan.folder, training.folder}:
+                remove_files(scored, SCORED_FILES)
             write_run(training.folder, training.earlier)
 
 
 def _read(request: Request) -> tuple[Request, Loaded]:
-    """The graph; one without features only for a method that needs none."""
-    # The library reads the switch for determinism when it is first used: not yet.
+    """The graph; features may be missing only if the method ignores them."""
+    # cuBLAS reads the switch for determinism when it is first used: not yet.
     with nullcontext() if request.deterministic else waking(request.device):
         try:
             return request, resolve(request.graph, request.options, request.labels)
@@ -191,45 +220,16 @@ def _read(request: Request) -> tuple[Request, Loaded]:
             return request, resolve(request.graph, request.options, request.labels)
 
 
-def _record(
-    request: Request,
-    loaded: Loaded,
-    graph: Graph,
-    settings: dict[str, Any],
-    supervision: Supervision | None,
-    seed: int,
-) -> Run:
-    return Run(
-        dataset=loaded.name,
-        method=request.method,
-        preset=request.preset,
-        settings=settings,
-        seed=seed,
-        graph=describe_source(loaded.source, request.options.given(), request.labels, graph),
-        device=str(request.device),
-        threads=torch.get_num_threads(),
-        precision=request.precision,
-        deterministic=request.deterministic,
-        command=list(request.command),
-        embedding_format=request.embedding_format,
-        hold_out_edges=request.hold_out_edges,
-        supervision=supervision.record() if supervision else None,
-    )
-
-
-def _share_labels(earlier: Run, run: Run, *, given: bool) -> bool:
-    """Let a resumed run have its earlier labels unless others are given; whether its record changed."""
-    newer, older = (run, earlier) if given else (earlier, run)
-    (labels, column), before = _labels_of(newer), _labels_of(older)
-    older.graph["labels"] = labels
-    others = {name: value for name, value in older.graph["options"].items() if name != "id"}
-    older.graph["options"] = {**others, "id": column} if column else others
-    return given and before != (labels, column)
-
-
 def _labels_of(run: Run) -> tuple[str | None, str | None]:
     """The file of labels, and the column of node ids in it."""
     return run.graph["labels"], run.graph["options"].get("id")
+
+
+def _take_labels(run: Run, other: Run) -> None:
+    """Record the labels of another run."""
+    run.graph["labels"], column = _labels_of(other)
+    options = {name: value for name, value in run.graph["options"].items() if name != "id"}
+    run.graph["options"] = {**options, "id": column} if column else options
 
 
 def _supervision(method: str, loaded: Loaded) -> Supervision | None:

@@ -1,4 +1,4 @@
-"""Embeddings as points of a plane, for people to look at: principal components, or UMAP where it is there."""
+"""Embeddings as points of a plane, to look at: principal components, or UMAP if it is installed."""
 
 import importlib.util
 import warnings
@@ -14,28 +14,28 @@ from spgcl.engine.similarity import LARGEST, SMALLEST
 from spgcl.errors import InputError
 from spgcl.io.embeddings import Coordinates, read_coordinates, read_embeddings
 
-# Directions are found from this many rows, spread evenly; all rows are then projected on them.
+# Axes are computed from at most this many rows, spread evenly; all rows are then projected on them.
 _MOST_ROWS = 100_000
 _BLOCK_ROWS = 2**16
-# More directions than are asked for bring the leading ones close to exact after a few passes.
+# With more axes than needed, the leading ones are close to exact after a few iterations.
 _OVERSAMPLED = 8
-_PASSES = 4
+_ITERATIONS = 4
 
 
 def principal_components(vectors: NDArray[np.float32], count: int) -> NDArray[np.float32]:
-    """The leading principal components of each row, shape (rows, count); columns that do not exist are zero.
+    """The leading principal components of each row, shape (rows, count), padded with zeros.
 
-    The same bytes for the same rows and number of threads: the random start is seeded, and of the two
-    directions of an axis the one in which its largest entry is positive is taken.
+    The same bytes for the same rows and number of threads: the random start is seeded, and the sign of an
+    axis is that which makes its largest entry positive.
     """
     matrix, scale = _scaled(torch.from_numpy(np.ascontiguousarray(vectors, dtype=np.float32)))
-    places = np.linspace(0, len(matrix) - 1, min(len(matrix), _MOST_ROWS)).astype(np.int64)
-    rows = matrix if len(places) == len(matrix) else matrix[torch.from_numpy(places)]
+    sample = np.linspace(0, len(matrix) - 1, min(len(matrix), _MOST_ROWS)).astype(np.int64)
+    rows = matrix if len(sample) == len(matrix) else matrix[torch.from_numpy(sample)]
     centre = rows.mean(dim=0)
     rank = min(count + _OVERSAMPLED, *rows.shape)
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(0)
-        axes = torch.pca_lowrank(rows - centre, q=rank, center=False, niter=_PASSES)[2][:, :count]
+        axes = torch.pca_lowrank(rows - centre, q=rank, center=False, niter=_ITERATIONS)[2][:, :count]
     axes *= axes.gather(0, axes.abs().argmax(dim=0, keepdim=True)).sign()
     found = np.zeros((len(matrix), count), dtype=np.float32)
     for start in range(0, len(matrix), _BLOCK_ROWS):
@@ -48,7 +48,7 @@ def principal_components(vectors: NDArray[np.float32], count: int) -> NDArray[np
 
 
 def _scaled(matrix: Tensor) -> tuple[Tensor, float]:
-    """A matrix that float32 can square, and what it was divided by: its largest absolute entry, or 1."""
+    """A matrix whose squares fit into float32, and its divisor: the largest absolute entry, or 1."""
     largest = max(float(matrix.max()), -float(matrix.min()))
     if not largest or SMALLEST <= largest <= LARGEST:
         return matrix, 1.0
@@ -56,7 +56,7 @@ def _scaled(matrix: Tensor) -> tuple[Tensor, float]:
 
 
 def principal_plane(vectors: NDArray[np.float32]) -> Coordinates:
-    """The first two principal components, which every run gets when it is fitted."""
+    """The first two principal components; `fit` writes them with the embeddings."""
     return Coordinates(principal_components(vectors, 2), "pca")
 
 
@@ -83,18 +83,18 @@ def umap_plane(
     *,
     seed: int = 0,
 ) -> Coordinates:
-    """UMAP by cosine distance, started from the principal plane, on one thread so that it can be repeated.
+    """UMAP by cosine distance, initialised with the principal plane, on one thread to be reproducible.
 
-    Vectors that have all collapsed into one have no such layout, and get their principal plane.
+    If the layout is not finite, as for vectors that are all the same, the principal plane is returned.
 
     Args:
-        vectors: One row a node.
+        vectors: One row per node.
         nearest: The most similar other nodes of every node, shape (nodes, count).
         similarities: Their cosine similarities.
         seed: Decides the layout.
     """
     with warnings.catch_warnings():
-        # About parts of it that are not used here: TensorFlow, and placing nodes afterwards.
+        # UMAP warns of parts that are not used here: TensorFlow, and transforming further nodes.
         warnings.simplefilter("ignore")
         umap = _import_umap()
         own = np.arange(len(vectors))[:, None]
@@ -104,7 +104,7 @@ def umap_plane(
         layout = umap.UMAP(
             n_neighbors=indices.shape[1],
             metric="cosine",
-            # Wider than the usual 0.1: nodes of one neighbourhood are drawn beside, not upon each other.
+            # Wider than the default 0.1, so that nodes of one neighbourhood do not overlap.
             min_dist=0.4,
             init=10 * plane / (float(np.abs(plane).max()) or 1.0),
             random_state=seed,
@@ -114,7 +114,7 @@ def umap_plane(
         )
         threads = torch.get_num_threads()
         points = layout.fit_transform(vectors)
-        # Numba may share torch's OpenMP library, and leaves its own number of threads behind.
+        # Numba may use torch's OpenMP library and change its number of threads.
         torch.set_num_threads(threads)
     if not np.isfinite(points).all():
         return principal_plane(vectors)

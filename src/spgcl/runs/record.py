@@ -22,26 +22,27 @@ from spgcl.files import replacing
 from spgcl.io.embeddings import Format, read_embeddings
 from spgcl.methods import create
 from spgcl.methods.method import Method
+from spgcl.runs.sources import HeldOut
 from spgcl.training.loop import Checkpoint
 
-# Raised when a run written before can no longer be read as it is.
+# Increased when earlier records can no longer be read.
 FORMAT = 1
-# The same for a checkpoint, which is of use to an unfinished run alone. 1 held what torch's optimisers keep.
+# The same for checkpoints, which only unfinished runs have. Format 1 held the state of torch's optimisers.
 CHECKPOINT_FORMAT = 2
-# The one entry of a tensor file's metadata; what it holds is JSON.
+# The single metadata entry of a tensor file; its value is JSON.
 _METADATA = "spgcl"
 Status = Literal["running", "interrupted", "finished"]
 
 
 @dataclass
 class Run:
-    """The record of a run, `run.json`: what was run on what, and what came of it.
+    """The record of a run, `run.json`: its inputs and its outcome.
 
     Attributes:
         graph: Path or name, options it was read with, digest and shape.
         settings: Every hyper-parameter, defaults included.
         precision: Of products in training, see `spgcl.engine.device.arithmetic`.
-        deterministic: Whether gradients are added up in a fixed order on CUDA too.
+        deterministic: Whether gradients are summed in a fixed order on CUDA too.
         supervision: Models, classes and digest of the labels that a supervised method was trained on.
         seconds: Wall-clock time of prepare, train and embed.
     """
@@ -70,7 +71,7 @@ class Run:
     format: int = FORMAT
 
     def summary(self, folder: Path) -> dict[str, Any]:
-        """What `spgcl fit --json` prints."""
+        """The record that `spgcl fit --json` prints."""
         return {
             "run": str(folder),
             "dataset": self.dataset,
@@ -105,7 +106,7 @@ def to_json(record: Any) -> str:
 
 
 def read_run(folder: Path) -> Run:
-    """Read `run.json`; a run of another format says which version wrote it."""
+    """Read `run.json`; one of another format is refused with the version that wrote it."""
     path = folder / "run.json"
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
@@ -130,18 +131,23 @@ def read_run(folder: Path) -> Run:
         raise InputError(f"{path} is no run record of spgcl {__version__} ({error}); fit it again") from None
 
 
+def read_vectors(folder: Path, run: Run) -> tuple[NDArray[np.float32], NDArray[Any]]:
+    """The embeddings of a run and their node ids."""
+    if run.status == "running" and not (folder / f"embeddings.{run.embedding_format}").exists():
+        raise InputError(
+            f"{folder} has no embeddings yet: training was interrupted; continue with spgcl fit --resume"
+        )
+    return read_embeddings(folder)
+
+
 def read_results(folder: Path) -> tuple[Run, NDArray[np.float32], NDArray[Any]]:
     """The record of a run, its embeddings and their node ids."""
     run = read_run(folder)
-    if run.status == "running" and not (folder / f"embeddings.{run.embedding_format}").exists():
-        raise InputError(
-            f"{folder} has no embeddings yet: it was stopped on its way; continue with spgcl fit --resume"
-        )
-    return run, *read_embeddings(folder)
+    return run, *read_vectors(folder, run)
 
 
 def unfinished(folder: Path, run: Run) -> str:
-    """What to say of a run that has results but was not trained to its end; nothing of a finished one."""
+    """A note on a run that has results but is not finished; empty for a finished one."""
     if run.status == "finished":
         return ""
     if run.status == "running":
@@ -151,7 +157,7 @@ def unfinished(folder: Path, run: Run) -> str:
 
 
 def save_method(folder: Path, method: Method, run: Run) -> None:
-    """Write the weights with what is needed to build their method again."""
+    """Write the weights, with the metadata that rebuilds their method."""
     metadata = {
         "spgcl": __version__,
         "method": run.method,
@@ -164,7 +170,7 @@ def save_method(folder: Path, method: Method, run: Run) -> None:
 
 
 def load_method(folder: Path) -> Method:
-    """Build the method of a run and give it the run's weights."""
+    """Rebuild the method of a run with its weights."""
     path = folder / "model.safetensors"
     tensors, metadata = _load_tensors(path)
     try:
@@ -187,7 +193,7 @@ def load_method(folder: Path) -> Method:
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint, whole or not at all, in place of the last one."""
+    """Replace the last checkpoint, whole or not at all."""
     tensors = {f"weights/{name}": value for name, value in checkpoint.weights.items()}
     tensors |= {f"memory/{name}": value for name, value in checkpoint.memory.items()}
     tensors |= {f"optimiser/{name}": value for name, value in checkpoint.optimiser.items()}
@@ -203,7 +209,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
 
 
 def load_checkpoint(folder: Path) -> Checkpoint | None:
-    """The last checkpoint of a run, or None when none was written."""
+    """The last checkpoint of a run, or None if there is none."""
     path = folder / "checkpoint.safetensors"
     if not path.exists():
         return None
@@ -224,20 +230,15 @@ def load_checkpoint(folder: Path) -> Checkpoint | None:
     )
 
 
-def drop_checkpoint(folder: Path) -> None:
-    """Remove the checkpoint of a run that has finished."""
-    (folder / "checkpoint.safetensors").unlink(missing_ok=True)
-
-
-def save_held_out(folder: Path, positive: NDArray[np.int64], negative: NDArray[np.int64]) -> None:
-    """Write the edges that a run does not train on, and as many pairs that are no edges."""
-    folder.mkdir(parents=True, exist_ok=True)
+def save_held_out(folder: Path, held_out: HeldOut) -> None:
+    """Write the edges and pairs that a run does not train on."""
+    positive, negative = held_out
     with replacing(folder / "held_out_edges.npz") as path, path.open("wb") as file:
         np.savez(file, positive=positive, negative=negative)
 
 
-def load_held_out(folder: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """The held-out edges and non-edges of a run, or None when it trained on all."""
+def load_held_out(folder: Path) -> HeldOut | None:
+    """The held-out edges and non-edges of a run, or None if it was trained on all edges."""
     path = folder / "held_out_edges.npz"
     if not path.exists():
         return None
@@ -255,8 +256,8 @@ def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def _save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, Any]) -> None:
     on_host = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
     with replacing(path) as temporary:
-        # `save_file` would give the file to its owner alone, unlike every other file of a run.
-        # Several entries of metadata would be written in an order that changes from process to process.
+        # `save_file` would make the file readable by its owner only, unlike every other file of a run.
+        # Several metadata entries would be written in an order that differs between processes.
         content = safetensors.torch.save(on_host, metadata={_METADATA: json.dumps(metadata)})
         temporary.write_bytes(content)
 

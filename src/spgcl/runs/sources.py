@@ -1,90 +1,85 @@
-"""From GRAPH and the graph options to a graph, and labels and splits where there are any."""
+"""Reads the graph that a command or a record names, with its labels and splits if there are any."""
 
 import gc
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spgcl.datasets import Splits, load, names, random_splits
 from spgcl.errors import InputError, note
 from spgcl.graph import Graph
+from spgcl.graph.structural import with_structural
+from spgcl.io import read_graph, read_labels
+from spgcl.io.features import TABLES
+from spgcl.io.opening import suffix_of
+from spgcl.io.read import SAVED_DATA
+from spgcl.io.stored import read_stored_labels
 from spgcl.runs.options import GraphOptions
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from spgcl.datasets import Dataset, Splits
+# Edges kept from training, and as many pairs that are no edges.
+HeldOut = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 _SPLIT_SEED = 0
-# Classes that a note names; it says how many more there are.
+# Classes that a note names at most.
 _LISTED = 5
 
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """What GRAPH and the graph options stand for.
+    """A graph as named on the command line, with its labels.
 
     Attributes:
         name: The data set's name, or the file's without its suffixes.
         graph: The graph.
-        labels: One class a node, -1 for none, or None where no node has any.
+        labels: One class per node, -1 for unlabelled nodes; None if there are no labels.
         published: Splits of the data set or of the file, or None.
         metric: "accuracy" or "roc_auc".
-        class_names: Names of the classes, where they are known.
-        path: The file that GRAPH is, or None for a data set.
+        class_names: Names of the classes, if they are known.
+        path: The graph's file, or None for a data set.
     """
 
     name: str
     graph: Graph
-    labels: NDArray[np.int64] | None
-    published: "Splits | None"
-    metric: str
-    class_names: tuple[str, ...]
-    path: Path | None
+    labels: NDArray[np.int64] | None = None
+    published: Splits | None = None
+    metric: str = "accuracy"
+    class_names: tuple[str, ...] = ()
+    path: Path | None = None
 
     @property
     def source(self) -> str:
-        """What names this graph from any folder: the data set's name, or the file's absolute path."""
+        """Names this graph from any folder: the data set's name, or the file's absolute path."""
         return self.name if self.path is None else str(self.path.absolute())
 
-    @property
-    def preset_name(self) -> str:
-        """What presets know this graph by; a user's file is none of theirs, whatever it is called."""
-        return self.name if self.path is None else str(self.path)
-
     @cached_property
-    def splits(self) -> "Splits | None":
-        """Splits that came with the labels, or seeded ones, which a note then says."""
+    def splits(self) -> Splits | None:
+        """Splits that came with the labels, else seeded ones, which are noted when they are made."""
         if self.labels is None or self.published is not None:
             return self.published
-        from spgcl.datasets import random_splits
-
         splits = random_splits(self.labels, seed=_SPLIT_SEED, stratified=True)
         note(f"the labels come without splits: {len(splits)} {splits.source} splits are used")
-        if remark := _never_trained_on(self.labels, splits, self.class_names):
-            note(remark)
+        note(_never_trained_on(self.labels, splits, self.class_names))
         return splits
 
 
-def _never_trained_on(labels: NDArray[np.int64], splits: "Splits", names: tuple[str, ...]) -> str:
-    """What to say of classes too small for a training node in any split; nothing where there are none."""
-    missing = np.setdiff1d(labels[labels >= 0], labels[splits.train.any(axis=0)]).tolist()
-    if not missing:
-        return ""
-    named = ", ".join(repr(names[value]) if names else str(value) for value in missing[:_LISTED])
+def _never_trained_on(labels: NDArray[np.int64], splits: Splits, names: tuple[str, ...]) -> str | None:
+    """A note on classes too small to have a training node in any split."""
+    missing = np.setdiff1d(labels[labels >= 0], labels[splits.train.any(axis=0)])
+    if not len(missing):
+        return None
+    named = ", ".join(repr(names[value]) if names else str(value) for value in missing[:_LISTED].tolist())
     rest = f" and {len(missing) - _LISTED} more" if len(missing) > _LISTED else ""
     count = np.count_nonzero(np.isin(labels, missing))
-    nodes = "1 node always counts" if count == 1 else f"{count} nodes always count"
-    if len(missing) == 1:
-        return f"class {named} is in no training part: its {nodes} as wrong"
-    return f"classes {named}{rest} are in no training part: their {nodes} as wrong"
+    return f"classes in no training part: {named}{rest}; their nodes ({count}) always count as wrong"
 
 
 def resolve(graph: str, options: GraphOptions | None = None, labels: Path | None = None) -> Loaded:
-    """The graph of a data set's name or of a path, with labels: those given, else those it brings along."""
+    """The graph of a data set's name or of a path, with the labels given or else its own."""
     options = options or GraphOptions()
     loaded = resolve_graph(graph, options)
     if labels is not None:
@@ -102,8 +97,6 @@ def resolve_graph(graph: str, options: GraphOptions) -> Loaded:
     _keep_imports()
     if is_dataset(graph):
         return _from_dataset(graph, options)
-    from spgcl.io import read_graph
-
     path = Path(graph)
     read = read_graph(
         path,
@@ -117,61 +110,46 @@ def resolve_graph(graph: str, options: GraphOptions) -> Loaded:
         feature_attributes=options.attributes.split(",") if options.attributes else None,
     )
     name = path.name.split(".")[0] or path.name
-    return Loaded(name, read, None, None, "accuracy", (), path)
+    return Loaded(name, read, path=path)
 
 
 @cache
 def _keep_imports() -> None:
-    """Spare what is here by now, mostly PyTorch, from every search for garbage: one takes 0.1 s with it."""
+    """Exempt the objects of imported modules from garbage collection: with PyTorch's, one takes 0.1 s."""
     gc.freeze()
 
 
 def resolve_recorded(graph: dict[str, Any], labels: Path | None = None) -> Loaded:
-    """The graph that a run's record names, with its labels or with others."""
+    """The graph of a run's record, with the labels given or else those of the record."""
     recorded = Path(graph["labels"]) if graph["labels"] else None
     return resolve(graph["source"], GraphOptions.recorded(graph["options"]), labels or recorded)
 
 
 def _from_dataset(name: str, options: GraphOptions) -> Loaded:
-    from spgcl.datasets import load, names
-
     if name not in names() and Path(name).exists():
         raise InputError(f"{name!r} is no data set; if you mean the file, write ./{name}")
-    dataset: Dataset = load(name)
-    for option in options.given():
-        if option != "id":
-            raise InputError(
-                f"{name} is a data set and brings its own graph; --{option} goes with a file only"
-            )
-    return Loaded(
-        name, dataset.graph, dataset.labels, dataset.splits, dataset.metric, dataset.class_names, None
-    )
+    dataset = load(name)
+    # The column of ids may be that of a file of labels.
+    if unused := [option for option in options.given() if option != "id"]:
+        raise InputError(f"{name} brings its own graph; --{unused[0]} goes with a file only")
+    return Loaded(name, dataset.graph, dataset.labels, dataset.splits, dataset.metric, dataset.class_names)
 
 
 def _with_labels(loaded: Loaded, labels: Path, options: GraphOptions) -> Loaded:
-    from spgcl.io import read_labels
-    from spgcl.io.features import TABLES
-    from spgcl.io.opening import suffix_of
-
-    # What names the ids of a table of features need not name those of the labels.
-    elsewhere = options.features is not None and suffix_of(options.features) in TABLES
-    values, class_names = read_labels(labels, loaded.graph, id_column=options.id, if_there=elsewhere)
-    _say_unlabelled(values, class_names, labels)
-    return Loaded(loaded.name, loaded.graph, values, None, "accuracy", class_names, loaded.path)
+    # If the features are a table, `id` may name a column of that table only.
+    optional = options.features is not None and suffix_of(options.features) in TABLES
+    values, class_names = read_labels(labels, loaded.graph, id_column=options.id, if_there=optional)
+    _note_unlabelled(values, class_names, labels)
+    return Loaded(loaded.name, loaded.graph, values, class_names=class_names, path=loaded.path)
 
 
 def _with_stored_labels(loaded: Loaded, path: Path) -> Loaded:
-    """What a saved graph says of classes and splits is used as a data set's is, and a note says so."""
-    from spgcl.io.opening import suffix_of
-    from spgcl.io.read import SAVED_DATA
-
+    """Labels and masks of a saved graph are used as a data set's are, with a note."""
     if suffix_of(path) not in (*SAVED_DATA, ".npz"):
         return loaded
-    from spgcl.io.stored import read_stored_labels
-
     try:
         stored = read_stored_labels(path, loaded.graph)
-        splits = _stored_splits(stored.masks) if stored and stored.masks else None
+        splits = Splits(*stored.masks, source="stored") if stored and stored.masks else None
     except InputError as error:
         note(f"the labels in {path} are not used: {error}; --labels FILE gives others")
         return loaded
@@ -179,17 +157,11 @@ def _with_stored_labels(loaded: Loaded, path: Path) -> Loaded:
         return loaded
     with_splits = " and masks" if splits else ""
     note(f"{stored.field} of {path} read as labels{with_splits} for evaluation; --labels FILE gives others")
-    _say_unlabelled(stored.labels, stored.class_names, path)
+    _note_unlabelled(stored.labels, stored.class_names, path)
     return replace(loaded, labels=stored.labels, published=splits, class_names=stored.class_names)
 
 
-def _stored_splits(masks: tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]) -> "Splits":
-    from spgcl.datasets import Splits
-
-    return Splits(*masks, source="stored")
-
-
-def _say_unlabelled(labels: NDArray[np.int64], class_names: tuple[str, ...], path: Path) -> None:
+def _note_unlabelled(labels: NDArray[np.int64], class_names: tuple[str, ...], path: Path) -> None:
     count = np.count_nonzero(labels < 0)
     if count:
         note(f"{path}: {count:,} of {len(labels):,} nodes have no label and are not scored")
@@ -198,17 +170,17 @@ def _say_unlabelled(labels: NDArray[np.int64], class_names: tuple[str, ...], pat
 
 
 def training_graph(
-    graph: Graph, options: "Mapping[str, Any]", fraction: float, seed: int
-) -> "tuple[Graph, NDArray[np.int64], NDArray[np.int64]] | tuple[Graph]":
-    """What a run is trained on: the graph, or what holding edges out leaves of it, those edges, and others.
+    graph: Graph, options: Mapping[str, Any], fraction: float, seed: int
+) -> tuple[Graph, HeldOut | None]:
+    """The graph that a run is trained on, and the edges held out from it with as many non-edges.
 
-    Features made from the structure are made anew then: they would tell of the edges that were taken out.
+    Structural features are computed again without the held-out edges, which they would reveal.
     """
     if not fraction:
-        return (graph,)
+        return graph, None
+    # Needs torch, which reading a graph does not.
     from spgcl.evaluation.links import hold_out_edges
-    from spgcl.graph.structural import with_structural
 
-    left, positive, negative = hold_out_edges(graph, fraction, seed)
+    rest, positive, negative = hold_out_edges(graph, fraction, seed)
     structural = options.get("structural")
-    return with_structural(left, structural) if structural else left, positive, negative
+    return with_structural(rest, structural) if structural else rest, (positive, negative)

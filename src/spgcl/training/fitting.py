@@ -1,7 +1,7 @@
 """The one way to fit: create a method, prepare a graph for it, train, embed."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from spgcl.engine.device import arithmetic
 from spgcl.errors import InputError, note
 from spgcl.graph import Graph
+from spgcl.graph.matching import match_features, require_comparable, require_same_direction
 from spgcl.methods import Method, Prepared, Supervision, create, find
 from spgcl.methods.memory import explained_memory
 from spgcl.training.advice import one_column, require_finite, sameness, slow_steps
@@ -25,18 +26,20 @@ class Fitted:
     Attributes:
         method: The method, with its weights on the device.
         prepared: What it computed once for the graph.
+        settings: Hyper-parameters that it was given.
         history: Losses and observations.
         seconds: Wall-clock time of `prepare` and `train`.
     """
 
     method: Method
     prepared: Prepared
+    settings: Mapping[str, Any]
     history: History
     seconds: dict[str, float]
 
     def embed(self) -> NDArray[np.float32]:
         """Embeddings of the training graph's nodes."""
-        return embed(self.method, self.prepared)
+        return _embed(self.method, self.prepared, self.settings)
 
 
 def fit(
@@ -51,7 +54,7 @@ def fit(
     deterministic: bool = False,
     controls: Controls | None = None,
 ) -> Fitted:
-    """Create a method and train it on a graph, with notes on what a user should know before and after.
+    """Create a method and train it on a graph, with notes before and after.
 
     Args:
         name: One of METHODS.
@@ -67,49 +70,74 @@ def fit(
     note(one_column(graph, settings))
     with explained_memory(find(name), settings):
         started = time.perf_counter()
-        method, prepared = prepare(name, graph, settings, seed, device, supervision)
+        method = create(
+            name,
+            graph.num_features,
+            num_nodes=graph.num_nodes,
+            task=supervision.task if supervision else None,
+            seed=seed,
+            settings=settings,
+        ).to(device)
+        prepared = method.prepare(graph, device, supervision)
         ready = time.perf_counter()
         note(slow_steps(method, graph, device))
         with arithmetic(device, precision, deterministic=deterministic):
             history = train(method, prepared, seed=seed, **vars(controls or Controls()))
     seconds = {"prepare": ready - started, "train": time.perf_counter() - ready}
-    return Fitted(method, prepared, history, seconds)
+    return Fitted(method, prepared, settings, history, seconds)
 
 
-def prepare(
-    name: str,
-    graph: Graph,
-    settings: Mapping[str, Any],
-    seed: int,
-    device: torch.device,
-    supervision: Supervision | None = None,
-) -> tuple[Method, Prepared]:
-    """A method with fresh weights on a device, and what it computes once for a graph."""
-    method = create(
-        name,
-        graph.num_features,
-        num_nodes=graph.num_nodes,
-        task=supervision.task if supervision else None,
-        seed=seed,
-        settings=settings,
-    ).to(device)
-    return method, method.prepare(graph, device, supervision)
+def as_learned(
+    graph: Graph, *, digest: str, directed: bool, num_features: int, feature_names: Sequence[str]
+) -> Graph:
+    """A graph to embed with learned weights, its feature columns in the order of the training graph's.
+
+    Args:
+        graph: The graph to embed.
+        digest: Digest of the training graph.
+        directed: Whether that was directed.
+        num_features: Width of its features.
+        feature_names: Names of its feature columns, if they had any.
+    """
+    require_same_direction(graph, directed=directed)
+    require_comparable(graph.feature_names, same_graph=graph.digest == digest)
+    matched = match_features(graph, feature_names)
+    if matched.num_features != num_features:
+        raise InputError(
+            f"the graph has {matched.num_features} features, but {num_features} were learned from"
+        )
+    return matched
 
 
 def embed(
-    method: Method, prepared: Prepared, settings: Mapping[str, Any] | None = None
+    name: str,
+    method: Method,
+    graph: Graph,
+    device: torch.device,
+    *,
+    digest: str,
+    settings: Mapping[str, Any] | None = None,
 ) -> NDArray[np.float32]:
-    """Embeddings of a graph's nodes; refused if they are not finite, noted if they are all the same."""
+    """Embeddings of a graph's nodes by a trained method.
+
+    Args:
+        name: Name of the method.
+        method: The method, on the device.
+        graph: The training graph or, for an inductive method, another one.
+        device: Where to compute.
+        digest: Digest of the training graph.
+        settings: Hyper-parameters of the method, for advice if memory runs out.
+    """
+    if not method.inductive and graph.digest != digest:
+        raise InputError(f"{name} is transductive: it embeds its training graph only; fit it on this one")
     with explained_memory(type(method), settings or {}):
+        prepared = method.prepare(graph, device)
+    return _embed(method, prepared, settings or {})
+
+
+def _embed(method: Method, prepared: Prepared, settings: Mapping[str, Any]) -> NDArray[np.float32]:
+    with explained_memory(type(method), settings):
         vectors: NDArray[np.float32] = method.embed(prepared).cpu().numpy()
     require_finite(vectors, method)
     note(sameness(vectors))
     return vectors
-
-
-def require_embeddable(method: str, inductive: bool, same_graph: bool) -> None:
-    """Refuse another graph where a method only has vectors for the nodes it was trained on."""
-    if not inductive and not same_graph:
-        raise InputError(
-            f"{method} is transductive: it has vectors for the graph it was trained on; fit it on this one"
-        )

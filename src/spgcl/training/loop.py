@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from spgcl.engine.device import is_accelerator
 from spgcl.engine.optimiser import Adam
 from spgcl.errors import InputError
 from spgcl.methods.method import Method, Prepared
@@ -18,18 +19,18 @@ from spgcl.training.step import Step
 
 Observer = Callable[[Method, Prepared], dict[str, float]]
 
-# Seconds between two looks at the losses.
-LOOK_EVERY = 0.2
+# Seconds between two reports of the loss.
+REPORT_EVERY = 0.2
 
 
 @dataclass
 class History:
-    """What training leaves behind besides weights.
+    """The record of a training.
 
     Attributes:
-        losses: One a step.
-        observations: What was looked at between steps, each with its `step`.
-        resumed_from: Step of the checkpoint this training continued, or None.
+        losses: One per step.
+        observations: Numbers observed between steps, each record with its `step`.
+        resumed_from: Step of the checkpoint that this training continued, or None.
         finished: Whether all steps were done.
     """
 
@@ -41,7 +42,7 @@ class History:
 
 @dataclass
 class Checkpoint:
-    """Everything that the next step depends on, after `step` steps are done."""
+    """Everything that the next step depends on after `step` steps, with the history so far."""
 
     step: int
     weights: dict[str, Tensor]
@@ -52,20 +53,20 @@ class Checkpoint:
     observations: list[dict[str, float]]
 
     def is_finite(self) -> bool:
-        """Whether it is worth continuing from."""
+        """Whether training can continue from these weights."""
         return all(bool(value.isfinite().all()) for value in self.weights.values())
 
 
 @dataclass(frozen=True)
 class Controls:
-    """What happens during training besides training.
+    """What happens around the steps: checkpoints, progress, stopping, observations.
 
     Attributes:
         start: A checkpoint to continue from.
         save: Receives a checkpoint every `save_every` seconds and when training is stopped.
         save_every: Seconds between checkpoints.
-        progress: Called with the steps done and the last loss, a few times per second.
-        stop: Asked after every step whether to leave early.
+        progress: Called with the number of finished steps and the last loss, a few times per second.
+        stop: Called after every step; training ends if it returns True.
         observe: Called before training, every `observe_every` steps, and at the end.
         observe_every: 0 observes nothing.
     """
@@ -79,7 +80,7 @@ class Controls:
     observe_every: int = 0
 
     def observations(self, method: Method, prepared: Prepared, done: int) -> list[dict[str, float]]:
-        """What is observed after so many steps: one record, or none."""
+        """One record if an observation is due after `done` steps, else none."""
         due = self.observe_every and (done % self.observe_every == 0 or done == method.steps)
         return [{"step": done, **self.observe(method, prepared)}] if self.observe and due else []
 
@@ -97,21 +98,17 @@ def train(method: Method, prepared: Prepared, *, seed: int, **controls: Any) -> 
     device = prepared.graph.device
     method.to(device).train()
     prepared.watching = control.observe_every > 0
-    history = History()
     if not method.steps:
-        history.observations += control.observations(method, prepared, 0)
-        history.finished = True
-        return history
-    optimiser = method.optimiser()
-    generator = draws(seed, device)
+        return History(observations=control.observations(method, prepared, 0), finished=True)
+    optimiser, generator = method.optimiser(), draws(seed, device)
     if control.start is None:
-        history.observations += control.observations(method, prepared, 0)
+        history = History(observations=control.observations(method, prepared, 0))
     else:
         history = _restore(control.start, method, prepared, optimiser, generator)
     done = len(history.losses)
     losses = torch.full((method.steps,), math.nan, device=device)
     losses[:done] = torch.tensor(history.losses, device=device)
-    saved = looked = time.monotonic()
+    saved = reported = time.monotonic()
     take_step = Step(method, prepared, optimiser, generator)
     stopping = False
     while done < method.steps and not stopping:
@@ -125,12 +122,12 @@ def train(method: Method, prepared: Prepared, *, seed: int, **controls: Any) -> 
         now = time.monotonic()
         stopping = control.stop is not None and control.stop()
         save_due = control.save is not None and (now - saved > control.save_every or stopping)
-        # Reading losses waits for an accelerator, so it is done a few times per second.
-        look_due = now - looked > LOOK_EVERY or done == method.steps
-        if device.type == "cpu" or save_due or look_due:
+        # Reading a loss waits for an accelerator, so it is read a few times per second only.
+        report_due = now - reported > REPORT_EVERY or done == method.steps
+        if save_due or report_due or not is_accelerator(device):
             _require_finite(losses, done, method)
-        if look_due:
-            looked = _report(control.progress, done, losses)
+        if report_due:
+            reported = _report(control.progress, done, losses)
         history.observations += control.observations(method, prepared, done)
         if control.save and save_due and done < method.steps:
             history.losses = losses[:done].tolist()
@@ -143,20 +140,20 @@ def train(method: Method, prepared: Prepared, *, seed: int, **controls: Any) -> 
 
 
 def _report(progress: Callable[[int, float], None] | None, done: int, losses: Tensor) -> float:
-    """Report the last loss; when that was done."""
+    """Report the last loss; returns the time."""
     if progress:
         progress(done, float(losses[done - 1]))
     return time.monotonic()
 
 
 def draws(seed: int, device: torch.device) -> torch.Generator:
-    """The generator of a training's draws, apart from the stream that initialised the weights."""
+    """The generator of a training's draws, independent of the one that initialised the weights."""
     words = np.random.SeedSequence([seed, 1]).generate_state(1, np.uint32)
     return torch.Generator(device).manual_seed(int(words[0]))
 
 
 def _require_finite(losses: Tensor, done: int, method: Method) -> None:
-    # On the host, which has to wait anyway: an accelerator would first have to load kernels for it.
+    # On the host, which has to wait anyway: on an accelerator this would load more kernels.
     bad = (~losses[:done].cpu().isfinite()).nonzero()
     if len(bad):
         step = int(bad[0])

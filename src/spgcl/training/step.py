@@ -1,21 +1,24 @@
-"""One update of the weights: computed anew, or recorded once on CUDA and replayed."""
+"""One update of the weights: computed operation by operation, or captured once on CUDA and replayed."""
+
+from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from spgcl.engine.optimiser import Adam
-from spgcl.engine.recording import aside, recording
+from spgcl.engine.recording import aside, captured
 from spgcl.methods.method import Method, Prepared
 
-# Steps computed before one is recorded: libraries and the optimiser set themselves up in the first ones.
+# Steps before the captured one: libraries and the optimiser initialise themselves in the first ones.
 WARM_UP = 3
 
 
 class Step:
     """Loss, gradients and update of a method.
 
-    A method whose steps are all alike (`Method.is_static`) has its fourth one recorded as a CUDA graph; from
-    then on a step is one launch. The draws go on from where the generator is, recorded or not.
+    If all steps of a method are alike (`Method.is_static`), the fourth is captured as a CUDA graph; from then
+    on a step is one launch. Captured or not, draws continue from the generator's state.
     """
 
     def __init__(
@@ -27,23 +30,23 @@ class Step:
     ) -> None:
         self._method, self._prepared = method, prepared
         self._optimiser, self._generator = optimiser, generator
-        self._recordable = method.is_static(prepared)
+        self._is_static = method.is_static(prepared)
         self._computed = 0
-        self._recording: tuple[torch.cuda.CUDAGraph, Tensor] | None = None
+        self._captured: tuple[Callable[[], None], Tensor | None] | None = None
 
     def __call__(self, number: int) -> Tensor | None:
-        """Take a step; gives back its loss, or None where there is nothing left to train."""
+        """Take a step; returns its loss, or None if there is nothing to train."""
         self._optimiser.rate = self._method.learning_rate_at(number)
-        if not self._recordable:
+        if not self._is_static:
             return self._compute(number)
         if self._computed < WARM_UP:
             self._computed += 1
             with aside():
                 return self._compute(number)
-        if self._recording is None:
-            self._recording = self._record(number)
-        graph, loss = self._recording
-        graph.replay()
+        if self._captured is None:
+            self._captured = self._capture(number)
+        replay, loss = self._captured
+        replay()
         return loss
 
     def _compute(self, number: int) -> Tensor | None:
@@ -55,11 +58,6 @@ class Step:
         self._optimiser.step()
         return loss.detach()
 
-    def _record(self, number: int) -> tuple[torch.cuda.CUDAGraph, Tensor]:
-        graph = torch.cuda.CUDAGraph()
-        graph.register_generator_state(self._generator)
+    def _capture(self, number: int) -> tuple[Callable[[], None], Tensor | None]:
         self._optimiser.drop_gradients()
-        with recording(graph):
-            loss = self._compute(number)
-        assert loss is not None
-        return graph, loss
+        return captured(partial(self._compute, number), self._generator)

@@ -8,17 +8,16 @@ import pytest
 import safetensors
 import safetensors.torch
 import torch
+from graphs import CPU, make_graph
 
 import spgcl
 from spgcl.errors import InputError
 from spgcl.files import replacing
-from spgcl.graph import Graph
 from spgcl.methods import create
-from spgcl.runs.fit import describe_source
+from spgcl.runs.fit import describe_source, tidy
 from spgcl.runs.record import (
     CHECKPOINT_FORMAT,
     Run,
-    drop_checkpoint,
     load_checkpoint,
     load_held_out,
     load_method,
@@ -31,14 +30,7 @@ from spgcl.runs.record import (
 )
 from spgcl.training.loop import train
 
-CPU = torch.device("cpu")
 SETTINGS = {"hidden": 8, "steps": 3, "seeds": 6, "hops": 1, "pool_size": 20, "positives": 3, "negatives": 4}
-
-
-def make_graph():
-    generator = np.random.default_rng(0)
-    sources, targets = generator.integers(0, 40, (2, 80))
-    return Graph.from_edges(sources, targets, generator.normal(size=(40, 6)).astype(np.float32))
 
 
 def make_run(**changes):
@@ -60,7 +52,10 @@ def make_run(**changes):
     return run
 
 
-def one_line(caught):
+def refused(load, folder):
+    """The one line by which loading is refused."""
+    with pytest.raises(InputError) as caught:
+        load(folder)
     message = str(caught.value)
     assert message and "\n" not in message
     return message
@@ -84,42 +79,31 @@ def test_a_record_comes_back_as_it_was(tmp_path):
 
 def test_the_summary_is_what_the_command_promises(tmp_path):
     summary = make_run().summary(tmp_path)
-    assert set(summary) == {
-        "run",
-        "dataset",
-        "method",
-        "steps",
-        "resumed_from",
-        "seconds",
-        "peak_memory_mib",
-    }
+    names = {"run", "dataset", "method", "steps", "resumed_from", "seconds", "peak_memory_mib"}
+    assert set(summary) == names
 
 
 @pytest.mark.parametrize(
-    ("status", "said"),
+    ("status", "parts"),
     [
-        ("finished", ""),
-        ("interrupted", "place was interrupted at step 1,039 of 5,000; spgcl fit --resume continues it"),
-        ("running", "place has results of an earlier step only; spgcl fit --resume continues it"),
+        ("finished", []),
+        ("interrupted", ["folder ", "1,039 of 5,000", "--resume"]),
+        ("running", ["folder ", "an earlier step", "--resume"]),
     ],
 )
-def test_a_run_that_was_not_trained_to_its_end_says_so(status, said):
-    run = make_run(status=status, steps=1039, settings={**SETTINGS, "steps": 5000})
-    assert unfinished(Path("place"), run) == said
+def test_an_unfinished_run_is_noted(status, parts):
+    text = unfinished(Path("folder"), make_run(status=status, steps=1039, settings={"steps": 5000}))
+    assert bool(text) == bool(parts) and all(part in text for part in parts)
 
 
 def test_a_folder_without_a_record_is_no_run(tmp_path):
-    with pytest.raises(InputError) as caught:
-        read_run(tmp_path)
-    assert "is not a run: it has no run.json" in one_line(caught)
+    assert "no run.json" in refused(read_run, tmp_path)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"format": 1', b"\xff\xfe\x00", b"\x80\x04K\x01."])
 def test_a_record_that_is_not_json_is_refused(tmp_path, content):
     (tmp_path / "run.json").write_bytes(content)
-    with pytest.raises(InputError) as caught:
-        read_run(tmp_path)
-    assert f"{tmp_path / 'run.json'} cannot be read as a run record" in one_line(caught)
+    assert str(tmp_path / "run.json") in refused(read_run, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -135,21 +119,17 @@ def test_a_record_that_is_not_json_is_refused(tmp_path, content):
 )
 def test_a_record_of_another_format_says_who_wrote_it(tmp_path, record, written):
     (tmp_path / "run.json").write_text(json.dumps(record))
-    with pytest.raises(InputError) as caught:
-        read_run(tmp_path)
-    assert f"was written by spgcl {written} in another format" in one_line(caught)
+    assert f"spgcl {written} in another format" in refused(read_run, tmp_path)
 
 
 def test_unknown_and_missing_fields_are_named(tmp_path):
     record = asdict(make_run())
     (tmp_path / "run.json").write_text(json.dumps({**record, "colour": "red"}))
-    with pytest.raises(InputError, match="colour"):
-        read_run(tmp_path)
+    assert "colour" in refused(read_run, tmp_path)
     del record["seed"]
     (tmp_path / "run.json").write_text(json.dumps(record))
-    with pytest.raises(InputError, match="seed") as caught:
-        read_run(tmp_path)
-    assert "fit it again" in one_line(caught)
+    message = refused(read_run, tmp_path)
+    assert "seed" in message and "fit it again" in message
 
 
 def test_a_record_without_optional_fields_is_read(tmp_path):
@@ -196,15 +176,11 @@ def test_damaged_weights_are_refused(tmp_path, kind):
     saved_method(tmp_path)
     path = tmp_path / "model.safetensors"
     path.write_bytes(damaged(path.read_bytes())[kind])
-    with pytest.raises(InputError) as caught:
-        load_method(tmp_path)
-    assert str(path) in one_line(caught)
+    assert str(path) in refused(load_method, tmp_path)
 
 
 def test_missing_weights_say_how_to_go_on(tmp_path):
-    with pytest.raises(InputError) as caught:
-        load_method(tmp_path)
-    assert "--resume" in one_line(caught)
+    assert "--resume" in refused(load_method, tmp_path)
 
 
 def unfit(tensors, metadata):
@@ -229,9 +205,7 @@ def test_weights_that_do_not_fit_their_method_are_refused(tmp_path, kind):
     with safetensors.safe_open(path, framework="pt") as file:
         tensors, metadata = {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
     path.write_bytes(safetensors.torch.save(*unfit(tensors, metadata)[kind]))
-    with pytest.raises(InputError) as caught:
-        load_method(tmp_path)
-    assert str(path) in one_line(caught)
+    assert str(path) in refused(load_method, tmp_path)
 
 
 class Planted:
@@ -254,21 +228,19 @@ def test_nothing_in_a_run_is_executed(tmp_path, name):
     else:
         (tmp_path / name).write_bytes(pickle.dumps(Planted(trap)))
     load = {"run.json": read_run, "model.safetensors": load_method, "held_out_edges.npz": load_held_out}
-    with pytest.raises(InputError) as caught:
-        load.get(name, load_checkpoint)(tmp_path)
-    assert name in one_line(caught) and not trap.exists()
+    assert name in refused(load.get(name, load_checkpoint), tmp_path) and not trap.exists()
 
 
 def checkpoint_of(folder, *, observe=False):
     method = create("spgcl", 6, seed=3, settings=SETTINGS)
-    looking = {"observe": lambda method, prepared: method.observe(prepared), "observe_every": 1}
+    observing = {"observe": lambda method, prepared: method.observe(prepared), "observe_every": 1}
     train(
         method,
         method.prepare(make_graph(), CPU),
         seed=3,
         save=lambda checkpoint: save_checkpoint(folder, checkpoint),
         stop=lambda: True,
-        **(looking if observe else {}),
+        **(observing if observe else {}),
     )
     return method
 
@@ -283,13 +255,12 @@ def test_a_checkpoint_comes_back_as_it_was(tmp_path, observe):
     }
     assert set(found.memory) == ({"covered", "pairs", "earlier_pairs"} if observe else set())
     assert [entry["step"] for entry in found.observations] == ([0, 1] if observe else [])
-    places = range(len(method.trained_weights()))
-    assert {*found.optimiser} == {f"{i}/{name}" for i in places for name in ("updates", "first", "second")}
-    assert all(found.optimiser[f"{place}/updates"] == 1 for place in places)
+    indices = range(len(method.trained_weights()))
+    assert {*found.optimiser} == {f"{i}/{name}" for i in indices for name in ("updates", "first", "second")}
+    assert all(found.optimiser[f"{index}/updates"] == 1 for index in indices)
     assert names(tmp_path) == ["checkpoint.safetensors"]
-    drop_checkpoint(tmp_path)
+    tidy(tmp_path)
     assert load_checkpoint(tmp_path) is None and names(tmp_path) == []
-    drop_checkpoint(tmp_path)
 
 
 @pytest.mark.parametrize("kind", damaged(b""))
@@ -297,9 +268,7 @@ def test_a_damaged_checkpoint_is_refused(tmp_path, kind):
     checkpoint_of(tmp_path)
     path = tmp_path / "checkpoint.safetensors"
     path.write_bytes(damaged(path.read_bytes())[kind])
-    with pytest.raises(InputError) as caught:
-        load_checkpoint(tmp_path)
-    assert str(path) in one_line(caught)
+    assert str(path) in refused(load_checkpoint, tmp_path)
 
 
 @pytest.mark.parametrize("number", [CHECKPOINT_FORMAT - 1, CHECKPOINT_FORMAT + 1])
@@ -308,17 +277,14 @@ def test_a_checkpoint_of_another_format_says_who_wrote_it(tmp_path, number):
     (tmp_path / "checkpoint.safetensors").write_bytes(
         safetensors.torch.save({"losses": torch.zeros(1)}, metadata)
     )
-    with pytest.raises(InputError) as caught:
-        load_checkpoint(tmp_path)
-    assert "was written by spgcl 9.1 in another format and cannot be continued; start over with" in one_line(
-        caught
-    )
+    message = refused(load_checkpoint, tmp_path)
+    assert "spgcl 9.1 in another format" in message and "--overwrite" in message
 
 
 def test_held_out_edges_come_back_as_they_were(tmp_path):
     assert load_held_out(tmp_path) is None
     positive, negative = np.array([[0, 1], [2, 3]]), np.array([[0, 3], [1, 2]])
-    save_held_out(tmp_path, positive, negative)
+    save_held_out(tmp_path, (positive, negative))
     found = load_held_out(tmp_path)
     np.testing.assert_array_equal(found[0], positive)
     np.testing.assert_array_equal(found[1], negative)
@@ -328,15 +294,13 @@ def test_held_out_edges_come_back_as_they_were(tmp_path):
 @pytest.mark.parametrize("kind", ["empty", "cut", "noise", "other names"])
 def test_damaged_held_out_edges_are_refused(tmp_path, kind):
     path = tmp_path / "held_out_edges.npz"
-    save_held_out(tmp_path, np.array([[0, 1]]), np.array([[1, 2]]))
+    save_held_out(tmp_path, (np.array([[0, 1]]), np.array([[1, 2]])))
     if kind == "other names":
         np.savez(path, something=np.zeros(2))
     else:
         content = path.read_bytes()
         path.write_bytes({"empty": b"", "cut": content[:-30], "noise": b"noise" * 40}[kind])
-    with pytest.raises(InputError) as caught:
-        load_held_out(tmp_path)
-    assert str(path) in one_line(caught)
+    assert str(path) in refused(load_held_out, tmp_path)
 
 
 def test_a_failing_write_leaves_the_old_file_and_no_other(tmp_path):

@@ -6,19 +6,17 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 import torch
+from graphs import CPU, make_graph
 
 from spgcl.engine.tensors import GraphTensors
 from spgcl.errors import InputError
 from spgcl.evaluation.health import observer
-from spgcl.graph import Graph
 from spgcl.methods import create
 from spgcl.methods.method import Method, Prepared
 from spgcl.runs.record import load_checkpoint, save_checkpoint
-from spgcl.training import advice
-from spgcl.training import loop as training
+from spgcl.training import loop
 from spgcl.training.loop import draws, train
 
-CPU = torch.device("cpu")
 STEPS = 6
 TINY = {
     "hidden": 8,
@@ -33,21 +31,16 @@ TINY = {
 }
 
 
-def make_graph():
-    generator = np.random.default_rng(0)
-    sources, targets = generator.integers(0, 50, (2, 100))
-    return Graph.from_edges(sources, targets, generator.normal(size=(50, 6)).astype(np.float32))
-
-
+GRAPH = make_graph(50, num_edges=100)
 LABELS = np.random.default_rng(1).integers(0, 3, 50)
 
 
 def fresh(**changes):
     method = create("spgcl", 6, seed=0, settings={**TINY, **changes})
-    return method, method.prepare(make_graph(), CPU)
+    return method, method.prepare(GRAPH, CPU)
 
 
-class Slope(Method):
+class Line(Method):
     """One weight whose loss is given step by step."""
 
     def __init__(self, losses, *, learning_rate=0.1):
@@ -73,9 +66,9 @@ class Slope(Method):
         return self.weight.detach().expand(prepared.graph.num_nodes, 1)
 
 
-def slope(*losses):
-    method = Slope(losses)
-    return method, method.prepare(make_graph(), CPU)
+def line(*losses):
+    method = Line(losses)
+    return method, method.prepare(GRAPH, CPU)
 
 
 @dataclass
@@ -90,43 +83,49 @@ class Kept:
 
 def state(method, prepared, history):
     """Everything a training leaves, in a form that compares bit by bit."""
-    return (
-        {name: value.numpy().tobytes() for name, value in method.state_dict().items()},
-        {name: value.numpy().tobytes() for name, value in prepared.memory.items()},
-        history.losses,
-        history.observations,
-        method.embed(prepared).numpy().tobytes(),
-    )
+    return {
+        "weights": {name: value.numpy().tobytes() for name, value in method.state_dict().items()},
+        "memory": {name: value.numpy().tobytes() for name, value in prepared.memory.items()},
+        "losses": history.losses,
+        "observations": history.observations,
+        "embeddings": method.embed(prepared).numpy().tobytes(),
+    }
 
 
-@pytest.mark.parametrize("watched", [False, True])
-def test_resuming_after_any_step_changes_nothing(watched, tmp_path):
-    looking = {"observe": observer(LABELS, positives=3), "observe_every": 2} if watched else {}
+OBSERVE = {"observe": observer(LABELS, positives=3), "observe_every": 2}
+
+
+@pytest.mark.parametrize("before", [{}, OBSERVE], ids=["", "observed"])
+@pytest.mark.parametrize("after", [{}, OBSERVE], ids=["", "then-observed"])
+def test_resuming_after_any_step_changes_nothing(before, after, tmp_path):
     method, prepared = fresh()
-    history = train(method, prepared, seed=5, **looking)
+    history = train(method, prepared, seed=5, **before)
     whole = state(method, prepared, history)
     assert history.finished and history.resumed_from is None and len(history.losses) == STEPS
-    assert bool(prepared.memory) == watched
+    assert bool(prepared.memory) == bool(before)
     for stopped_after in range(1, STEPS):
         folder = tmp_path / str(stopped_after)
         folder.mkdir()
         method, prepared = fresh()
-        asked = iter(range(1, STEPS + 1))
+        calls = iter(range(1, STEPS + 1))
         train(
             method,
             prepared,
             seed=5,
             save=lambda checkpoint, folder=folder: save_checkpoint(folder, checkpoint),
-            stop=lambda asked=asked, stopped_after=stopped_after: next(asked) == stopped_after,
-            **looking,
+            stop=lambda calls=calls, stopped_after=stopped_after: next(calls) == stopped_after,
+            **before,
         )
         # Another process: fresh weights, a fresh graph, and nothing but the file.
         method, prepared = fresh()
         start = load_checkpoint(folder)
         assert start.step == stopped_after
-        history = train(method, prepared, seed=5, start=start, **looking)
+        history = train(method, prepared, seed=5, start=start, **after)
         assert history.resumed_from == stopped_after and history.finished
-        assert state(method, prepared, history) == whole
+        resumed = state(method, prepared, history)
+        # Whether observations are made may change; it decides what is observed, and nothing else.
+        compared = resumed if before == after else ("weights", "losses", "embeddings")
+        assert {name: resumed[name] for name in compared} == {name: whole[name] for name in compared}
 
 
 def test_resuming_a_finished_training_does_nothing():
@@ -143,7 +142,7 @@ def test_resuming_a_finished_training_does_nothing():
 
 
 def test_a_stopped_training_leaves_a_checkpoint_and_says_so():
-    method, prepared = slope(3.0, 2.0, 1.0, 0.0)
+    method, prepared = line(3.0, 2.0, 1.0, 0.0)
     kept, calls = Kept(), []
 
     def stop():
@@ -157,48 +156,46 @@ def test_a_stopped_training_leaves_a_checkpoint_and_says_so():
 
 
 def test_stopping_at_the_last_step_is_finishing():
-    method, prepared = slope(3.0, 2.0)
+    method, prepared = line(3.0, 2.0)
     history = train(method, prepared, seed=0, stop=lambda: len(method.after) == 2)
     assert history.finished and len(history.losses) == 2
 
 
 @pytest.mark.parametrize(("every", "steps"), [(0.0, [1, 2, 3]), (1000.0, [])])
 def test_checkpoints_come_every_so_many_seconds(every, steps):
-    method, prepared = slope(3.0, 2.0, 1.0, 0.0)
+    method, prepared = line(3.0, 2.0, 1.0, 0.0)
     kept = Kept()
     train(method, prepared, seed=0, save=kept, save_every=every)
     assert [checkpoint.step for checkpoint in kept.all] == steps
 
 
 def test_the_clock_of_checkpoints_starts_again_after_each():
-    class Slow(Slope):
+    class Slow(Line):
         def after_step(self, step):
             super().after_step(step)
             time.sleep(0.03)
 
     method = Slow([float(step) for step in range(10)])
     kept = Kept()
-    train(method, method.prepare(make_graph(), CPU), seed=0, save=kept, save_every=0.07)
+    train(method, method.prepare(GRAPH, CPU), seed=0, save=kept, save_every=0.07)
     # Steps last 0.03 s or more, so that no two steps in a row are followed by a checkpoint unless one stalls.
     assert 1 <= len(kept.all) < 9
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_a_loss_that_is_not_finite_stops_with_the_last_good_checkpoint(bad):
-    method, prepared = slope(3.0, 2.0, bad, 1.0)
+    method, prepared = line(3.0, 2.0, bad, 1.0)
     kept = Kept()
     with pytest.raises(InputError) as caught:
         train(method, prepared, seed=0, save=kept, save_every=0)
     message = str(caught.value)
-    assert (
-        f"the loss became {bad} at step 3; lower learning_rate (now 0.1)" in message and "\n" not in message
-    )
+    assert f"{bad} at step 3" in message and "learning_rate (now 0.1)" in message and "\n" not in message
     assert [checkpoint.step for checkpoint in kept.all] == [1, 2]
     assert kept.all[-1].is_finite() and all(map(math.isfinite, kept.all[-1].losses))
 
 
-def test_weights_that_are_not_finite_are_told_apart():
-    method, prepared = slope(3.0, 2.0)
+def test_a_checkpoint_knows_whether_its_weights_are_finite():
+    method, prepared = line(3.0, 2.0)
     kept = Kept()
     train(method, prepared, seed=0, save=kept, save_every=0)
     assert kept.all[0].is_finite()
@@ -208,102 +205,100 @@ def test_weights_that_are_not_finite_are_told_apart():
 
 def test_a_real_training_with_an_absurd_learning_rate_says_what_to_lower():
     method, prepared = fresh(learning_rate=1e30, batch_norm="none", steps=20)
-    with pytest.raises(
-        InputError, match=r"the loss became nan at step \d+; lower learning_rate \(now 1e\+30\)"
-    ):
+    with pytest.raises(InputError, match=r"nan at step \d+; .*learning_rate \(now 1e\+30\)"):
         train(method, prepared, seed=0)
 
 
 @pytest.mark.parametrize(
-    ("every", "looks"), [(1, [0, 1, 2, 3, 4, 5]), (2, [0, 2, 4, 5]), (5, [0, 5]), (9, [0, 5]), (0, [])]
+    ("every", "steps"), [(1, [0, 1, 2, 3, 4, 5]), (2, [0, 2, 4, 5]), (5, [0, 5]), (9, [0, 5]), (0, [])]
 )
-def test_looking_happens_at_the_start_in_between_and_at_the_end(every, looks):
-    method, prepared = slope(5.0, 4.0, 3.0, 2.0, 1.0)
+def test_observations_are_made_at_the_start_in_between_and_at_the_end(every, steps):
+    method, prepared = line(5.0, 4.0, 3.0, 2.0, 1.0)
     seen = []
 
-    def look(given, what):
+    def observe(given, what):
         assert given is method and what is prepared
         seen.append(float(method.weight.detach()))
         return {"weight": seen[-1]}
 
-    history = train(method, prepared, seed=0, observe=look, observe_every=every)
-    assert [entry["step"] for entry in history.observations] == looks
+    history = train(method, prepared, seed=0, observe=observe, observe_every=every)
+    assert [entry["step"] for entry in history.observations] == steps
     assert [entry["weight"] for entry in history.observations] == seen
     assert prepared.watching == (every > 0)
-    # The first look comes before the first update, each update lowers the weight.
+    # The first observation comes before the first update, and each update lowers the weight.
     assert seen == sorted(seen, reverse=True) and (not seen or seen[0] == 0)
 
 
 def test_a_method_without_a_loss_trains_nothing():
-    method, prepared = slope(None, None)
+    method, prepared = line(None, None)
     kept = Kept()
     history = train(method, prepared, seed=0, save=kept, save_every=0)
     assert history.finished and history.losses == [] and kept.all == []
     assert float(method.weight.detach()) == 0 and method.after == []
 
 
-def test_progress_is_told_at_the_end():
-    method, prepared = slope(3.0, 2.0, 1.5)
-    told = []
-    history = train(method, prepared, seed=0, progress=lambda step, loss: told.append((step, loss)))
-    assert told[-1] == (3, history.losses[-1])
+def test_progress_is_reported_at_the_end():
+    method, prepared = line(3.0, 2.0, 1.5)
+    reports = []
+    history = train(method, prepared, seed=0, progress=lambda step, loss: reports.append((step, loss)))
+    assert reports[-1] == (3, history.losses[-1])
 
 
 def test_losses_are_those_of_the_method():
-    method, prepared = slope(3.0, 2.0, 1.0)
+    method, prepared = line(3.0, 2.0, 1.0)
     history = train(method, prepared, seed=0)
-    # Adam's first step against a constant slope is the learning rate, and so are the next ones.
+    # Adam's first step against a constant gradient is the learning rate, and so are the next ones.
     assert history.losses == pytest.approx([3.0, 1.9, 0.8], abs=1e-5)
     assert method.after == [0, 1, 2] and float(method.weight.detach()) == pytest.approx(-0.3, abs=1e-5)
 
 
 def test_every_step_has_the_rate_of_its_method():
-    class Scheduled(Slope):
+    class Scheduled(Line):
         def learning_rate_at(self, step):
             return [0.5, 0.0, 0.25, 0.125][step]
 
     method = Scheduled([0.0] * 4)
-    history = train(method, method.prepare(make_graph(), CPU), seed=0)
+    history = train(method, method.prepare(GRAPH, CPU), seed=0)
     assert history.losses == pytest.approx([0, -0.5, -0.5, -0.75], abs=1e-5)
     assert float(method.weight.detach()) == pytest.approx(-0.875, abs=1e-5)
 
 
-def looks_and_tellings(device, progress, monkeypatch):
-    """After which steps of a slow training losses were looked at, and progress told; seconds it took."""
+def checks_and_reports(device, progress, monkeypatch):
+    """After which steps of a slow training losses were checked, and progress reported; seconds it took."""
 
-    class Slow(Slope):
+    class Slow(Line):
         def after_step(self, step):
             super().after_step(step)
             time.sleep(0.01)
 
-    looks, told = [], []
-    look = training._require_finite
+    checks, reports = [], []
+    check = loop._require_finite
 
-    def counted(recorded, done, method):
-        looks.append(done)
-        look(recorded, done, method)
+    def counted(losses, done, method):
+        checks.append(done)
+        check(losses, done, method)
 
-    monkeypatch.setattr(training, "_require_finite", counted)
+    monkeypatch.setattr(loop, "_require_finite", counted)
     method = Slow([0.0] * 60)
     started = time.monotonic()
-    say = (lambda step, _: told.append(step)) if progress else None
-    train(method, method.prepare(make_graph(), device), seed=0, progress=say)
-    return looks, told, time.monotonic() - started
+    report = (lambda step, _: reports.append(step)) if progress else None
+    train(method, method.prepare(GRAPH, device), seed=0, progress=report)
+    return checks, reports, time.monotonic() - started
 
 
-def test_progress_is_told_a_few_times_a_second(monkeypatch):
-    looks, told, seconds = looks_and_tellings(CPU, True, monkeypatch)
-    assert 2 <= len(told) <= seconds / 0.2 + 1 and told[-1] == 60
-    # On the CPU a look waits for nothing.
-    assert looks == list(range(1, 61))
+def test_progress_is_reported_a_few_times_per_second(monkeypatch):
+    checks, reports, seconds = checks_and_reports(CPU, True, monkeypatch)
+    assert 2 <= len(reports) <= seconds / 0.2 + 1 and reports[-1] == 60
+    # On the CPU reading a loss waits for nothing.
+    assert checks == list(range(1, 61))
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
 @pytest.mark.parametrize("progress", [False, True], ids=["silent", "with-progress"])
-def test_an_accelerator_is_waited_for_a_few_times_a_second(progress, monkeypatch):
-    looks, told, seconds = looks_and_tellings(torch.device("cuda"), progress, monkeypatch)
-    assert 2 <= len(looks) <= seconds / 0.2 + 1 and looks[-1] == 60
-    assert told == (looks if progress else [])
+def test_an_accelerator_is_waited_for_a_few_times_per_second(progress, monkeypatch):
+    checks, reports, seconds = checks_and_reports(torch.device("cuda"), progress, monkeypatch)
+    assert 2 <= len(checks) <= seconds / 0.2 + 1 and checks[-1] == 60
+    assert reports == (checks if progress else [])
 
 
 def test_draws_are_decided_by_the_seed_and_apart_from_the_weights():
@@ -312,23 +307,3 @@ def test_draws_are_decided_by_the_seed_and_apart_from_the_weights():
 
     assert numbers(draws(3, CPU)) == numbers(draws(3, CPU)) != numbers(draws(4, CPU))
     assert numbers(draws(3, CPU)) != numbers(torch.Generator().manual_seed(3))
-
-
-@pytest.mark.parametrize(
-    ("name", "ways"),
-    [
-        ("dgi", "lower learning_rate (now 0.001) or check the scale of the features"),
-        ("node2vec", "lower learning_rate (now 0.005)"),
-        ("raw", "check the scale of the features"),
-        ("spectral", "check the weights of the edges"),
-        (
-            "fastrp",
-            "lower first_weight or second_weight or third_weight or fourth_weight or degree_penalty",
-        ),
-    ],
-)
-def test_advice_on_numbers_that_are_not_finite_names_what_the_method_has(name, ways):
-    vectors = np.array([[0.0, np.inf]], dtype=np.float32)
-    with pytest.raises(InputError) as caught:
-        advice.require_finite(vectors, create(name, 3, num_nodes=4, seed=0))
-    assert str(caught.value) == f"the embeddings are not finite; {ways}"
