@@ -141,7 +141,8 @@ class Embedder:
 
     def _prepared(self, graph: Graph) -> Prepared:
         with explained_memory(type(self.method_), {}):
-            return self.method_.prepare(graph, choose_device(self.device))
+            prepared: Prepared = self.method_.prepare(graph, choose_device(self.device))
+            return prepared
 
     def _read(self, graph: Any) -> Graph:
         """A graph; one without features only where the method looks at none."""

@@ -79,7 +79,7 @@ def test_the_objective_is_word2vecs_pair_by_pair():
 
 
 def test_every_node_starts_as_many_walks_as_asked_for(monkeypatch):
-    monkeypatch.setattr(skipgram, "WALKS_A_DRAW", 35)
+    monkeypatch.setattr(skipgram, "WALKS_PER_DRAW", 35)
     method, prepared = fresh()
     seen, drawn = [], []
     generator = draws(0, CPU)

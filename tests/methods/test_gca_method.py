@@ -13,9 +13,9 @@ from spgcl.methods import create
 from spgcl.methods.gca import (
     CENTRALITIES,
     GCA,
-    column_readiness,
+    column_factors,
     degree_centrality,
-    edge_readiness,
+    edge_factors,
     eigenvector_centrality,
     pagerank_centrality,
 )
@@ -115,7 +115,7 @@ def test_edges_are_ranked_by_their_ends(directed, centrality):
     graph = make_graph(directed=directed)
     scores = CENTRALITIES[centrality](graph)
     tensors = GraphTensors.of(graph, CPU)
-    found = edge_readiness(tensors, torch.from_numpy(scores))
+    found = edge_factors(tensors, torch.from_numpy(scores))
     sources, targets = tensors.adjacency.row_of_entry.tolist(), tensors.adjacency.columns.tolist()
     central, places = [], []
     for place, (source, target) in enumerate(zip(sources, targets, strict=True)):
@@ -137,7 +137,7 @@ def test_columns_are_ranked_by_the_nodes_that_have_them(as_sparse, centrality):
     central = [
         sum(abs(float(dense[node, column])) * scores[node] for node in range(40)) for column in range(10)
     ]
-    found = column_readiness(graph, scores)
+    found = column_factors(graph, scores)
     np.testing.assert_allclose(found, naive_readiness(central), rtol=1e-5, atol=1e-6)
 
 

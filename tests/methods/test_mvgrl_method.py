@@ -10,7 +10,7 @@ from spgcl.engine.tensors import SparseMatrix
 from spgcl.evaluation import probe
 from spgcl.graph import Graph
 from spgcl.methods import mvgrl
-from spgcl.methods.mvgrl import MVGRL, FullMatrix, on_device
+from spgcl.methods.mvgrl import MVGRL, FullMatrix, diffusion_on_device
 from spgcl.methods.parts import diffusion
 from spgcl.methods.parts.diffusion import heat, personalised_pagerank, sharpened
 from spgcl.training.loop import train
@@ -130,8 +130,8 @@ def random_matrix(density):
 
 
 def test_few_zeros_make_dense_products():
-    assert type(on_device(random_matrix(0.5), CPU)) is FullMatrix
-    assert type(on_device(random_matrix(0.02), CPU)) is SparseMatrix
+    assert type(diffusion_on_device(random_matrix(0.5), CPU)) is FullMatrix
+    assert type(diffusion_on_device(random_matrix(0.02), CPU)) is SparseMatrix
 
 
 def test_a_full_matrix_is_the_sparse_one_in_value_and_gradient():

@@ -252,7 +252,7 @@ def test_missing_or_misshapen_labels_are_refused():
         create("gcn", 9, seed=0)
     with pytest.raises(InputError, match=r"shape \(79,\) for splits over 80 nodes; give one whole number"):
         Supervision.of(dataset.labels[:-1], dataset.splits)
-    with pytest.raises(InputError, match="give one whole number a node"):
+    with pytest.raises(InputError, match=r"float64 and shape \(80,\)"):
         Supervision.of(dataset.labels.astype(float), dataset.splits)
     unknown = dataset.labels.copy()
     unknown[np.flatnonzero(dataset.splits.train[2])[0]] = -1

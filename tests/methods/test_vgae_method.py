@@ -10,8 +10,8 @@ from spgcl.engine.convolutions import Block
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods import create
+from spgcl.methods.gae import VGAE, divergence_from_prior
 from spgcl.methods.parts.reconstruction import reconstruction
-from spgcl.methods.vgae import VGAE, divergence_from_prior
 from spgcl.training.loop import train
 
 CPU = torch.device("cpu")

@@ -59,7 +59,7 @@ def test_the_work_over_pairs_is_what_grows_with_the_square_of_the_nodes(name, se
     monkeypatch.setattr(contrast, "KEPT_BYTES", 0)
     # What grows with the number of nodes is taken away.
     squared = products(name, 512, settings) - 2 * products(name, 256, settings)
-    said = create(name, 8, num_nodes=4, seed=0, settings=settings).products_a_pair
+    said = create(name, 8, num_nodes=4, seed=0, settings=settings).products_per_pair
     assert squared / (2 * 256**2) / said == pytest.approx(1, rel=0.1)
 
 
@@ -75,7 +75,7 @@ def test_the_work_over_pairs_is_what_grows_with_the_square_of_the_nodes(name, se
     ],
 )
 def test_other_steps_go_over_no_pairs(name, settings):
-    assert create(name, 8, num_nodes=4, seed=0, settings=settings).products_a_pair == 0
+    assert create(name, 8, num_nodes=4, seed=0, settings=settings).products_per_pair == 0
     assert products(name, 1024, settings) < 2.6 * products(name, 512, settings)
 
 

@@ -9,7 +9,7 @@ from spgcl.evaluation.checks import checked_task
 from spgcl.evaluation.metrics import MEASURES
 from spgcl.evaluation.scores import Scores, SplitScore
 from spgcl.evaluation.stacking import nodes_of
-from spgcl.methods.supervised import starts_of
+from spgcl.methods.supervised import models_per_split
 
 if TYPE_CHECKING:
     from spgcl.datasets.dataset import Splits
@@ -28,7 +28,7 @@ def score_predictions(
         metric: "accuracy", or "roc_auc" for two classes.
     """
     checked, values, num_classes = checked_task(class_scores, labels, splits, metric)
-    starts = starts_of(splits)
+    starts = models_per_split(splits)
     models = len(splits) * starts
     if checked.shape[1] != models * num_classes:
         raise InputError(

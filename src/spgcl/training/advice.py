@@ -44,7 +44,7 @@ def slow_steps(method: Method, graph: Graph, device: torch.device) -> str | None
 
     Of a processor only: products are most of its work there, and an accelerator's memory ends first.
     """
-    products = method.products_a_pair * graph.num_nodes**2
+    products = method.products_per_pair * graph.num_nodes**2
     if device.type != "cpu" or products < FEW_PRODUCTS or not method.steps:
         return None
     seconds = products / _product_rate()

@@ -37,6 +37,13 @@ def drop_edges(graph: GraphTensors, rate: float | Tensor, generator: torch.Gener
     return keep_entries(graph, kept)
 
 
+def random_view(
+    graph: GraphTensors, edge_rate: float | Tensor, column_rate: float | Tensor, generator: torch.Generator
+) -> GraphTensors:
+    """Remove random edges and mask random feature columns: the view of GRACE and those after it."""
+    return mask_features(drop_edges(graph, edge_rate, generator), column_rate, generator)
+
+
 def add_edges(graph: GraphTensors, rate: float, generator: torch.Generator) -> GraphTensors:
     """Add random pairs as edges of weight 1, a share `rate` of the number of edges that there are.
 

@@ -1,13 +1,16 @@
 """Random walks on compressed sparse rows, all walkers a step at a time."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy import sparse
 from torch import Tensor
 
 from spgcl.graph import Graph
+from spgcl.graph.propagate import inverse
 
 # A walker whose proposals are rejected this often gets its next node from a list of all neighbours.
 PROPOSALS = 16
@@ -192,16 +195,19 @@ def _drawn(sums: Tensor, starts: Tensor, ends: Tensor, generator: torch.Generato
 
 
 def expected_visits(graph: Graph, length: int) -> NDArray[np.float64]:
-    """How often walks without memory, one from every node, are expected to meet each node."""
-    adjacency = graph.adjacency
-    strengths = adjacency.sum(axis=1, dtype=np.float64)
-    scale = np.divide(1, strengths, out=np.zeros_like(strengths), where=strengths > 0)
+    """How often unbiased walks of `length` nodes, one from every node, are expected to visit each node."""
+    return np.asarray(sum(arrivals(graph.adjacency, length - 1)), dtype=np.float64)
+
+
+def arrivals(adjacency: sparse.csr_array, steps: int) -> Iterator[NDArray[np.float64]]:
+    """Expected number of unbiased walks, one from every node, at each node after 0 ... `steps` steps."""
+    scale = inverse(adjacency.sum(axis=1, dtype=np.float64))
     backward = adjacency.T.tocsr()
-    arrived = visits = np.ones(graph.num_nodes)
-    for _ in range(length - 1):
-        arrived = backward @ (scale * arrived)
-        visits = visits + arrived
-    return np.asarray(visits, dtype=np.float64)
+    current = np.ones(adjacency.shape[0])
+    yield current
+    for _ in range(steps):
+        current = backward @ (scale * current)
+        yield current
 
 
 def precision(device: torch.device) -> torch.dtype:
