@@ -35,9 +35,7 @@ def timed(
     seconds = []
     for _ in range(rounds):
         started = time.perf_counter()
-        walked = random_walks(
-            graph, starts, length, generator, return_parameter=bias[0], in_out_parameter=bias[1]
-        )
+        walked = random_walks(graph, starts, length, generator, p=bias[0], q=bias[1])
         # An accelerator is done only when a number of it is here.
         int(walked[-1, -1])
         seconds.append(round(time.perf_counter() - started, 3))

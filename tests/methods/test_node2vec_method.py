@@ -50,9 +50,7 @@ def test_the_walks_are_biased_by_p_and_q():
     method, prepared = fresh(**TINY)
     method.loss(prepared, 0, draws(0, CPU))
     starts = method.skip_gram.order.repeat(3)
-    expected = random_walks(
-        prepared.paths, starts, 6, draws(0, CPU), return_parameter=0.5, in_out_parameter=2.0
-    )
+    expected = random_walks(prepared.paths, starts, 6, draws(0, CPU), p=0.5, q=2.0)
     assert torch.equal(prepared.memory["walks"], expected)
 
 

@@ -1,6 +1,6 @@
 """DeepWalk: vectors of nodes from random walks read as sentences (Perozzi et al., KDD 2014)."""
 
-from spgcl.methods.parts.skipgram import SkipGram, WalkLength, WalkMethod
+from spgcl.methods.parts.skipgram import WalkLength, WalkMethod
 from spgcl.methods.ranges import Count, Positive, Size, Width
 
 
@@ -26,5 +26,4 @@ class DeepWalk(WalkMethod):
         learning_rate: Positive = 0.025,
         weight_decay: float = 0.0,
     ) -> None:
-        skip_gram = SkipGram(hidden, walks, walk_length, window, negatives, steps)
-        super().__init__(skip_gram, learning_rate, weight_decay)
+        super().__init__(hidden, walks, walk_length, window, negatives, steps, learning_rate, weight_decay)

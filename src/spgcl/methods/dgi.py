@@ -1,4 +1,4 @@
-"""DGI: nodes of the graph are told from nodes of a shuffled one (Velickovic et al., ICLR 2019)."""
+"""DGI: nodes of the graph against nodes of a shuffled one (Velickovic et al., ICLR 2019)."""
 
 import torch
 from torch import Tensor

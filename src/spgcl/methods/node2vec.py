@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from spgcl.methods.parts.skipgram import SkipGram, WalkLength, WalkMethod
+from spgcl.methods.parts.skipgram import WalkLength, WalkMethod
 from spgcl.methods.ranges import Count, Positive, Range, Size, Width
 
 # The inverse, too, has to fit: walks compare biases in float32.
@@ -35,5 +35,6 @@ class Node2Vec(WalkMethod):
         learning_rate: Positive = 0.005,
         weight_decay: float = 0.0,
     ) -> None:
-        skip_gram = SkipGram(hidden, walks, walk_length, window, negatives, steps, p, q)
-        super().__init__(skip_gram, learning_rate, weight_decay)
+        super().__init__(
+            hidden, walks, walk_length, window, negatives, steps, learning_rate, weight_decay, p, q
+        )

@@ -72,23 +72,32 @@ def pair_weights(present: Tensor, window: int, dtype: torch.dtype = torch.float3
     return weights * (present[:, :, None] & present[:, None, :])
 
 
-class SkipGram(nn.Module):
-    """Two vectors per node, as centre and as context, and the walks that they are learned from.
+class Vectors(nn.Module):
+    """Two vectors per node, as centre and as context, initialised as in word2vec, and an order of nodes."""
+
+    order: Tensor
+
+    def __init__(self, num_nodes: int, width: int) -> None:
+        super().__init__()
+        self.centres = nn.Parameter((torch.rand(num_nodes, width) - 0.5) / width)
+        # Dense gradients for Adam: a step's walks, too, grow with the graph, and cost far more.
+        self.contexts = nn.Parameter(torch.zeros(num_nodes, width))
+        self.register_buffer("order", torch.randperm(num_nodes))
+
+
+class WalkMethod(Method[PreparedWalks]):
+    """What DeepWalk and node2vec share: vectors learned from random walks.
 
     Args:
-        hidden: Width of the vectors.
-        walks: Walks from every node.
-        walk_length: Nodes of a walk.
+        hidden: Width of the embedding (d).
         window: Largest distance in a walk of two nodes that attract.
         negatives: Noise nodes per pair.
         steps: Updates over which the walks are distributed.
-        p: Return parameter of the walks.
-        q: In-out parameter of the walks.
+        learning_rate: Of Adam; falls linearly to 0.
     """
 
-    centres: Tensor
-    contexts: Tensor
-    order: Tensor
+    inductive = False
+    reads_features = False
 
     def __init__(
         self,
@@ -98,34 +107,34 @@ class SkipGram(nn.Module):
         window: int,
         negatives: int,
         steps: int,
+        learning_rate: float,
+        weight_decay: float,
         p: float = 1.0,
         q: float = 1.0,
     ) -> None:
-        super().__init__()
+        super().__init__(steps, learning_rate, weight_decay)
         self.hidden, self.walks, self.walk_length, self.p, self.q = hidden, walks, walk_length, p, q
-        self.window, self.negatives, self.steps = window, negatives, steps
+        self.window, self.negatives = window, negatives
 
     def allocate(self, num_nodes: int) -> None:
-        """Initialise as word2vec does, with small random centres and contexts of 0; shuffle the nodes."""
-        self.centres = nn.Parameter((torch.rand(num_nodes, self.hidden) - 0.5) / self.hidden)
-        # Dense gradients for Adam: a step's walks, too, grow with the graph, and cost far more.
-        self.contexts = nn.Parameter(torch.zeros(num_nodes, self.hidden))
-        self.register_buffer("order", torch.randperm(num_nodes))
+        """Two vectors per node."""
+        self.skip_gram = Vectors(num_nodes, self.hidden)
 
-    def prepare(self, graph: Graph, device: torch.device) -> PreparedWalks:
+    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedWalks:
         """Copy the edges and compute the noise distribution."""
-        if len(self.centres) != graph.num_nodes:
+        num_vectors = len(self.skip_gram.order)
+        if num_vectors != graph.num_nodes:
             raise InputError(
-                f"there are vectors for {len(self.centres)} nodes, but the graph has {graph.num_nodes}; "
+                f"there are vectors for {num_vectors} nodes, but the graph has {graph.num_nodes}; "
                 "fit this graph on its own"
             )
-        # Differs from word2vec: the frequencies are the expected ones of walks without memory, not counts.
+        # Differs from word2vec: frequencies are the expected ones of unbiased walks, not counts.
         sums = np.cumsum(expected_visits(graph, self.walk_length) ** NOISE_POWER)
         noise = torch.from_numpy(sums / sums[-1]).to(device=device, dtype=precision(device))
         return PreparedWalks(GraphTensors.of(graph, device), paths=WalkGraph.of(graph, device), noise=noise)
 
     def loss(self, prepared: PreparedWalks, step: int, generator: torch.Generator) -> Tensor:
-        """Mean over the pairs of this step's walks."""
+        """Mean of the skip-gram objective over the pairs of this step's walks."""
         walks = self._walks(prepared, step, generator)
         # No pair is further apart than a walk is long.
         shape = (len(walks), self.negatives * min(self.window, self.walk_length - 1))
@@ -135,32 +144,37 @@ class SkipGram(nn.Module):
         noise = torch.searchsorted(prepared.noise, draws, right=True)
         # Isolated nodes alone make no pair; then the sum is 0 as well.
         pairs = sum_of_weights(walks != ENDED, self.window).clamp(min=1)
+        centres, contexts = self.skip_gram.centres, self.skip_gram.contexts
         if len(walks) <= WALKS_PER_BLOCK:
-            return self._sum(self.centres, self.contexts, walks, noise) / pairs
+            return self._sum(centres, contexts, walks, noise) / pairs
         total = torch.zeros((), device=walks.device)
         for start in range(0, len(walks), WALKS_PER_BLOCK):
             block = slice(start, start + WALKS_PER_BLOCK)
             total = total + _Recomputed.apply(  # type: ignore[no-untyped-call]
-                self._sum, self.centres, self.contexts, walks[block], noise[block]
+                self._sum, centres, contexts, walks[block], noise[block]
             )
         return total / pairs
 
+    def learning_rate_at(self, step: int) -> float:
+        """Falls linearly, to 0 after the last step, as in word2vec."""
+        return self.learning_rate * (1 - step / self.steps)
+
+    def embed(self, prepared: PreparedWalks) -> Tensor:
+        """The vectors of the nodes as centres."""
+        return self.skip_gram.centres.detach().clone()
+
     def _walks(self, prepared: PreparedWalks, step: int, generator: torch.Generator) -> Tensor:
         """The walks of a step; those of several steps are drawn together and kept."""
-        batch = math.ceil(len(self.order) * self.walks / self.steps)
+        order = self.skip_gram.order
+        batch = math.ceil(len(order) * self.walks / self.steps)
         shared = max(1, WALKS_PER_DRAW // batch)
         position = step % shared
         if not position or "walks" not in prepared.memory:
             first, last = step - position, min(step - position + shared, self.steps)
-            turns = torch.arange(first * batch, last * batch, device=self.order.device)
-            starts = self.order[turns % len(self.order)]
+            turns = torch.arange(first * batch, last * batch, device=order.device)
+            starts = order[turns % len(order)]
             prepared.memory["walks"] = random_walks(
-                prepared.paths,
-                starts,
-                self.walk_length,
-                generator,
-                return_parameter=self.p,
-                in_out_parameter=self.q,
+                prepared.paths, starts, self.walk_length, generator, p=self.p, q=self.q
             )
         return prepared.memory["walks"][position * batch : (position + 1) * batch]
 
@@ -174,45 +188,6 @@ class SkipGram(nn.Module):
             window=self.window,
             negatives=self.negatives,
         )
-
-
-class WalkMethod(Method[PreparedWalks]):
-    """What DeepWalk and node2vec share.
-
-    Args:
-        hidden: Width of the embedding (d).
-        window: Largest distance in a walk of two nodes that attract.
-        negatives: Noise nodes per pair.
-        steps: Updates over which the walks are distributed.
-        learning_rate: Of Adam; falls linearly to 0.
-    """
-
-    inductive = False
-    reads_features = False
-
-    def __init__(self, skip_gram: SkipGram, learning_rate: float, weight_decay: float) -> None:
-        super().__init__(skip_gram.steps, learning_rate, weight_decay)
-        self.skip_gram = skip_gram
-
-    def allocate(self, num_nodes: int) -> None:
-        """Two vectors per node."""
-        self.skip_gram.allocate(num_nodes)
-
-    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedWalks:
-        """Copy the edges and compute the noise distribution."""
-        return self.skip_gram.prepare(graph, device)
-
-    def loss(self, prepared: PreparedWalks, step: int, generator: torch.Generator) -> Tensor:
-        """Skip-gram over this step's walks."""
-        return self.skip_gram.loss(prepared, step, generator)
-
-    def learning_rate_at(self, step: int) -> float:
-        """Falls linearly, to 0 after the last step, as in word2vec."""
-        return self.learning_rate * (1 - step / self.steps)
-
-    def embed(self, prepared: PreparedWalks) -> Tensor:
-        """The vectors of the nodes as centres."""
-        return self.skip_gram.centres.detach().clone()
 
 
 def sum_of_weights(present: Tensor, window: int) -> Tensor:
