@@ -1,20 +1,18 @@
-from dataclasses import replace
-
+import graphs
 import numpy as np
 import pytest
 import torch
+from graphs import CPU
+from made_methods import split_score
 from scipy import sparse
 
 from spgcl.errors import InputError
 from spgcl.estimator import Embedder
-from spgcl.evaluation import probe
-from spgcl.graph import Graph
 from spgcl.methods import create, resolved_settings
 from spgcl.runs.fit import describe_source, fit_run
 from spgcl.runs.record import Run, load_method, read_results
 from spgcl.training.loop import train
 
-CPU = torch.device("cpu")
 UNTRAINED = {
     "raw": {},
     "smoothed": {"hops": 1},
@@ -22,14 +20,12 @@ UNTRAINED = {
     "spectral": {"hidden": 8},
     "fastrp": {"hidden": 8},
 }
+SHORT = {"splits": 1, "scoring": {"starts": 1, "epochs": 300}}
 
 
 def make_graph(features=None):
-    generator = np.random.default_rng(0)
-    sources, targets = generator.integers(0, 39, (2, 90))
-    return Graph.from_edges(
-        sources, targets, generator.normal(size=(40, 3)) if features is None else features
-    )
+    graph = graphs.make_graph(num_features=3)
+    return graph if features is None else graph.with_features(features)
 
 
 @pytest.mark.parametrize("form", ["dense", "sparse", "mostly zeros"])
@@ -105,13 +101,7 @@ def test_it_embeds_graphs_it_was_not_fitted_on():
     np.testing.assert_array_equal(model.transform(other), other.features)
 
 
-def accuracy(dataset, name, **settings):
-    """Of one split, under the paper's probe cut short."""
-    parts = {part: getattr(dataset.splits, part)[:1] for part in ("train", "validation", "test")}
-    splits = replace(dataset.splits, **parts)
-    vectors = Embedder(name, device="cpu", **settings).fit_transform(dataset)
-    return probe(vectors, dataset.labels, splits, starts=1, epochs=300).mean
-
-
 def test_chameleon_features_beat_an_untrained_encoder(chameleon):
-    assert accuracy(chameleon, "raw") > accuracy(chameleon, "untrained", hidden=128) + 8
+    assert (
+        split_score(chameleon, "raw", **SHORT) > split_score(chameleon, "untrained", hidden=128, **SHORT) + 8
+    )

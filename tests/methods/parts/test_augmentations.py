@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from graphs import CPU, seeded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -10,8 +11,6 @@ from scipy import sparse
 from spgcl.engine.tensors import GraphTensors, SparseMatrix
 from spgcl.graph import Graph
 from spgcl.methods.parts import augment
-
-CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module", params=["listed", "zeroed"], autouse=True)
@@ -21,10 +20,6 @@ def form(request):
         if request.param == "zeroed":
             patch.setattr(augment, "list_entries", augment.zero_entries)
         yield request.param
-
-
-def seeded(seed=7):
-    return torch.Generator().manual_seed(seed)
 
 
 def random_graph(num_nodes=12, num_edges=20, *, directed=False, weighted=False, sparsely=False, seed=0):

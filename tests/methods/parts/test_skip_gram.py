@@ -5,6 +5,7 @@ from itertools import accumulate
 import numpy as np
 import pytest
 import torch
+from graphs import CPU, seeded
 from torch.nn.functional import logsigmoid
 
 from spgcl.graph import Graph
@@ -13,7 +14,6 @@ from spgcl.methods.parts import skipgram
 from spgcl.methods.parts.walks import ENDED, expected_visits
 from spgcl.training.loop import draws
 
-CPU = torch.device("cpu")
 WINDOW, NEGATIVES, LENGTH = 3, 2, 6
 TINY = {"hidden": 4, "walks": 6, "walk_length": LENGTH, "window": WINDOW, "negatives": NEGATIVES, "steps": 6}
 BIASES = {"deepwalk": {}, "node2vec": {"p": 0.5, "q": 2.0}}
@@ -32,7 +32,7 @@ def make_graph():
 def fresh(name, graph):
     settings = {**TINY, **BIASES[name]}
     method = create(name, 1, num_nodes=graph.num_nodes, seed=0, settings=settings).double()
-    generator = torch.Generator().manual_seed(1)
+    generator = seeded(1)
     for parameter in method.parameters():
         parameter.data.normal_(generator=generator)
     return method, method.prepare(graph, CPU)

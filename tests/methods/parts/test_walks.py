@@ -5,6 +5,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 import torch
+from graphs import CPU, seeded
 from scipy import stats
 
 from spgcl.graph import Graph
@@ -18,7 +19,6 @@ from spgcl.methods.parts.walks import (
     random_walks,
 )
 
-CPU = torch.device("cpu")
 # Two triangles that share an edge, a bridge, a path and a leaf; node 8 is isolated.
 EDGES = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (3, 4), (4, 5), (5, 6), (4, 7)]
 WEIGHTS = [1.0, 2.5, 0.5, 3.0, 1.0, 0.25, 2.0, 1.0, 4.0]
@@ -38,10 +38,6 @@ def make_graph(*, weighted=True, directed=False):
         weights=weights if weighted else None,
         directed=directed,
     )
-
-
-def seeded(seed=5):
-    return torch.Generator().manual_seed(seed)
 
 
 def exact(graph, before, current, p, q):
