@@ -132,7 +132,7 @@ def test_isolated_nodes_keep_the_vector_they_started_with():
 def test_a_graph_of_another_size_is_refused():
     method, _ = fresh()
     other = Graph.from_edges(np.array([0, 1]), np.array([1, 2]), np.ones((3, 3)))
-    with pytest.raises(InputError, match="there are vectors for 40 nodes, but the graph has 3"):
+    with pytest.raises(InputError, match=r"40 nodes.* 3;"):
         method.prepare(other, CPU)
     model = Embedder("deepwalk", **TINY).fit(make_graph())
     with pytest.raises(InputError, match="deepwalk is transductive"):

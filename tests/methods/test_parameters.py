@@ -113,7 +113,7 @@ def test_text_and_numbers_become_values_of_the_right_type(name, given, value):
         ("bold", 2, "bold is 2; it must be true or false"),
     ],
 )
-def test_a_bad_value_is_named_with_the_way_out(name, given, message):
+def test_a_bad_value_is_named_with_what_is_allowed(name, given, message):
     with pytest.raises(InputError) as caught:
         checked(Example, {name: given})
     assert message in str(caught.value) and "\n" not in str(caught.value)

@@ -197,7 +197,7 @@ class AFGRL(Method[PreparedPairs]):
         weight_decay: float = 1e-5,
     ) -> None:
         super().__init__(steps, learning_rate, weight_decay, normalise_features)
-        self.online = gcn_encoder(num_features, hidden, layers=layers, batch_norm=batch_norm)
+        self.online = gcn_encoder(num_features, hidden=hidden, layers=layers, batch_norm=batch_norm)
         self.target = copy.deepcopy(self.online).requires_grad_(False)
         self.predictor = nn.Sequential(
             _linear(hidden, predictor_width),

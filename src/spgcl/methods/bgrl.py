@@ -114,6 +114,6 @@ def encode(layers: nn.Module, graph: GraphTensors) -> Tensor:
 def _convolutions(num_features: int, hidden: int, width: int, batch_norm: BatchNorm) -> nn.ModuleList:
     """Two convolutions of different widths, each with its own normalisation and activation."""
     return nn.ModuleList(
-        gcn_encoder(inputs, outputs, layers=1, batch_norm=batch_norm)
+        gcn_encoder(inputs, hidden=outputs, layers=1, batch_norm=batch_norm)
         for inputs, outputs in ((num_features, hidden), (hidden, width))
     )

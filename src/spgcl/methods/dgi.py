@@ -31,7 +31,7 @@ class DGI(Method):
     ) -> None:
         super().__init__(steps, learning_rate, weight_decay, normalise_features)
         self.encoder = gcn_encoder(
-            num_features, hidden, layers=layers, activation=activation, batch_norm=batch_norm
+            num_features, hidden=hidden, layers=layers, activation=activation, batch_norm=batch_norm
         )
         self.discriminator = Bilinear(hidden, hidden)
 

@@ -141,7 +141,7 @@ def divergence_from_prior(means: Tensor, log_deviations: Tensor) -> Tensor:
 
 def _first_layer(num_features: int, hidden: int, dropout: float, batch_norm: BatchNorm) -> Encoder:
     return gcn_encoder(
-        num_features, hidden, layers=1, activation="relu", dropout=dropout, batch_norm=batch_norm
+        num_features, hidden=hidden, layers=1, activation="relu", dropout=dropout, batch_norm=batch_norm
     )
 
 

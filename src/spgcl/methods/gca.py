@@ -83,7 +83,7 @@ class GCA(Method[PreparedGCA]):
     ) -> None:
         super().__init__(steps, learning_rate, weight_decay, normalise_features)
         self.encoder = gcn_encoder(
-            num_features, hidden, activation=activation, batch_norm=batch_norm, widening=widening
+            num_features, hidden=hidden, activation=activation, batch_norm=batch_norm, widening=widening
         )
         self.head = projection_head(hidden, projection, nn.ELU())
         self.centrality, self.cut_off = CENTRALITIES[centrality], cut_off

@@ -73,7 +73,7 @@ class GMI(Method[PreparedGMI]):
     ) -> None:
         super().__init__(steps, learning_rate, weight_decay, normalise_features)
         self.encoder = gcn_encoder(
-            num_features, hidden, layers=layers, activation=activation, batch_norm=batch_norm
+            num_features, hidden=hidden, layers=layers, activation=activation, batch_norm=batch_norm
         )
         self.own = Bilinear(num_features, hidden)
         self.neighbour = Bilinear(hidden, hidden)

@@ -50,7 +50,7 @@ class GRACE(Method):
     ) -> None:
         super().__init__(steps, learning_rate, weight_decay, normalise_features)
         self.encoder = gcn_encoder(
-            num_features, hidden, activation=activation, batch_norm=batch_norm, widening=widening
+            num_features, hidden=hidden, activation=activation, batch_norm=batch_norm, widening=widening
         )
         self.head = projection_head(hidden, projection, nn.ELU())
         self.rates = ((drop_edges_first, mask_features_first), (drop_edges_second, mask_features_second))

@@ -58,7 +58,7 @@ class GraphCL(Method):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(steps, learning_rate, weight_decay, normalise_features)
-        self.encoder = gcn_encoder(num_features, hidden, activation=activation, batch_norm=batch_norm)
+        self.encoder = gcn_encoder(num_features, hidden=hidden, activation=activation, batch_norm=batch_norm)
         self.head = projection_head(hidden, projection, nn.ReLU())
         self.views, self.rate = (first_view, second_view), rate
         self.temperature = temperature

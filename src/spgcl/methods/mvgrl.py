@@ -66,7 +66,9 @@ class MVGRL(Method[PreparedMVGRL]):
     ) -> None:
         super().__init__(steps, learning_rate, weight_decay, normalise_features)
         self.encoder, self.diffused_encoder = (
-            gcn_encoder(num_features, hidden, layers=layers, activation=activation, batch_norm=batch_norm)
+            gcn_encoder(
+                num_features, hidden=hidden, layers=layers, activation=activation, batch_norm=batch_norm
+            )
             for _ in range(2)
         )
         self.discriminator = Bilinear(hidden, hidden)

@@ -118,7 +118,9 @@ class SELENE(Method[PreparedSELENE]):
             nn.ReLU(),
             nn.Linear(hidden, num_features),
         )
-        self.structure_encoder = gcn_encoder(structure_width, hidden, activation="relu", batch_norm="affine")
+        self.structure_encoder = gcn_encoder(
+            structure_width, hidden=hidden, activation="relu", batch_norm="affine"
+        )
         self.structure_head = nn.Sequential(
             nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, projection_width)
         )
