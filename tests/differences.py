@@ -1,4 +1,4 @@
-"""Gradients of a method's loss beside differences of the loss itself."""
+"""Gradients of a method's loss against finite differences of the loss."""
 
 from collections.abc import Callable
 
@@ -19,11 +19,11 @@ def assert_gradients_match_central_differences(method: nn.Module, value: Callabl
     trained = {name: weight for name, weight in method.named_parameters() if weight.requires_grad}
     gradients = torch.autograd.grad(value(), list(trained.values()))
     for (name, weight), gradient in zip(trained.items(), gradients, strict=True):
-        values, place = weight.detach().view(-1), int(gradient.abs().argmax())
-        kept, sides = values[place].item(), []
+        values, index = weight.detach().view(-1), int(gradient.abs().argmax())
+        kept, sides = values[index].item(), []
         for shift in (SHIFT, -SHIFT):
-            values[place] = kept + shift
+            values[index] = kept + shift
             sides.append(value().item())
-        values[place] = kept
-        slope = (sides[0] - sides[1]) / (2 * SHIFT)
-        assert gradient.view(-1)[place].item() == pytest.approx(slope, rel=1e-4, abs=1e-8), name
+        values[index] = kept
+        expected = (sides[0] - sides[1]) / (2 * SHIFT)
+        assert gradient.view(-1)[index].item() == pytest.approx(expected, rel=1e-4, abs=1e-8), name

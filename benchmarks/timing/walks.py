@@ -25,7 +25,7 @@ def measure_walks(
         seconds = []
         for _ in range(rounds):
             started = time.perf_counter()
-            walked = random_walks(graph, starts, length, generator, return_parameter=p, in_out_parameter=q)
+            walked = random_walks(graph, starts, length, generator, p=p, q=q)
             # Reading a number waits until an accelerator has finished.
             int(walked[-1, -1])
             seconds.append(round(time.perf_counter() - started, 3))

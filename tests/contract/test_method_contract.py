@@ -1,5 +1,6 @@
 """What every method in METHODS keeps to, those that will be added included."""
 
+import copy
 import gc
 import re
 import warnings
@@ -10,8 +11,10 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
+from graphs import CPU, make_graph
 
 from spgcl.datasets import load, random_splits
+from spgcl.engine.tensors import SparseMatrix
 from spgcl.graph import Graph
 from spgcl.methods import METHODS, Supervision, create, parameters
 from spgcl.methods.parameters import meanings
@@ -24,9 +27,9 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     import torch_geometric  # noqa: F401
 
-CPU = torch.device("cpu")
 INDUCTIVE = [name for name, method in METHODS.items() if method.inductive]
-# Methods that draw nothing, and those that have nothing to say of a node without edges.
+TRAINED = [name for name, method in METHODS.items() if "steps" in parameters(method)]
+# Methods that draw nothing, and those whose embedding of a node without edges is 0.
 SEEDLESS = {"raw", "smoothed", "spectral"}
 EDGES_ALONE = {"spectral"}
 
@@ -45,6 +48,7 @@ TINY = {
     "walks": 2,
     "walk_length": 6,
     "window": 2,
+    "clusters": 8,
 }
 # What a parameter needs to be switched on, where it would be idle at these sizes.
 CONTEXT: dict[tuple[str, str], dict[str, object]] = {
@@ -66,11 +70,7 @@ def tiny(name, **changes):
 
 @cache
 def small_graph():
-    """Sixty nodes with features of uneven size, the last one isolated."""
-    generator = np.random.default_rng(0)
-    sources, targets = generator.integers(0, 59, (2, 130))
-    features = generator.normal(size=(60, 6)) * generator.uniform(0.2, 5, (60, 1))
-    return Graph.from_edges(sources, targets, features.astype(np.float32))
+    return make_graph(60, num_edges=130, uneven=True)
 
 
 @cache
@@ -97,16 +97,20 @@ def trained(name, *, seed=0, **changes):
     return method, history, method.embed(prepared)
 
 
+def bytes_of(history, embeddings):
+    return np.array(history.losses).tobytes(), embeddings.numpy().tobytes()
+
+
 def outcome(name, *, seed=0, **changes):
     """Everything a user sees of a training, as bytes."""
     _, history, embeddings = trained(name, seed=seed, **changes)
-    return np.array(history.losses).tobytes(), embeddings.numpy().tobytes()
+    return bytes_of(history, embeddings)
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(name):
     first = outcome(name, seed=3)
-    # What others draw from torch's own generator makes no difference.
+    # Torch's global generator makes no difference.
     torch.rand(5)
     assert outcome(name, seed=3) == first
     losses, embeddings = outcome(name, seed=4)
@@ -115,11 +119,33 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(name):
 
 
 @pytest.mark.parametrize("name", METHODS)
+def test_the_same_seed_gives_the_same_bytes_with_sparse_features(name):
+    graph = make_graph(60, 40, num_edges=130, sparse_features=True)
+    results = []
+    for seed in (1, 1, 2):
+        method, prepared = made(name, graph, small_labels(), settings=tiny(name))
+        assert isinstance(prepared.graph.features, SparseMatrix)
+        results.append(bytes_of(train(method, prepared, seed=seed), method.embed(prepared)))
+    assert results[0] == results[1] and (results[0] != results[2]) == (name in TRAINED)
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_training_continued_from_a_checkpoint_gives_the_same_bytes(name):
+    kept = []
+    method, prepared = made(name, small_graph(), small_labels(), settings=tiny(name))
+    train(method, prepared, seed=0, save=lambda point: kept.append(copy.deepcopy(point)), stop=lambda: True)
+    assert kept[0].step == 1
+    method, prepared = made(name, small_graph(), small_labels(), settings=tiny(name))
+    history = train(method, prepared, seed=0, start=kept[0])
+    assert bytes_of(history, method.embed(prepared)) == outcome(name)
+
+
+@pytest.mark.parametrize("name", METHODS)
 def test_embeddings_are_finite_float32_rows_for_every_node(name):
     _, history, embeddings = trained(name)
     assert embeddings.dtype == torch.float32 and not embeddings.requires_grad
     assert embeddings.ndim == 2 and len(embeddings) == 60 and embeddings.isfinite().all()
-    # The isolated node is told apart from nothing by its own features.
+    # The features of the isolated node make its embedding differ from 0.
     assert embeddings[-1].abs().max() > 0 or name in EDGES_ALONE
     assert np.isfinite(history.losses).all()
 
@@ -146,9 +172,9 @@ def test_permuting_the_nodes_permutes_the_embeddings(name):
     graph = small_graph()
     method, _, embeddings = trained(name)
     order = np.random.default_rng(1).permutation(graph.num_nodes)
-    place = np.argsort(order)
+    position = np.argsort(order)
     sources = np.repeat(np.arange(graph.num_nodes), graph.degrees)
-    permuted = Graph.from_edges(place[sources], place[graph.columns], graph.features[order])
+    permuted = Graph.from_edges(position[sources], position[graph.columns], graph.features[order])
     again = method.embed(method.prepare(permuted, CPU))
     torch.testing.assert_close(again, embeddings[order], rtol=1e-5, atol=1e-6)
     assert not torch.allclose(again, embeddings)
@@ -171,17 +197,17 @@ def test_a_saved_method_gives_the_same_bytes_when_loaded(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_looking_does_not_change_the_training(name):
+def test_observing_does_not_change_the_training(name):
     plain = outcome(name)
     method, prepared = made(name, small_graph(), small_labels(), settings=tiny(name))
     seen = []
 
-    def look(method, prepared):
+    def observe(method, prepared):
         method.embed(prepared), method.space(prepared)
         seen.append(method.observe(prepared))
         return seen[-1]
 
-    history = train(method, prepared, seed=0, observe=look, observe_every=1)
+    history = train(method, prepared, seed=0, observe=observe, observe_every=1)
     assert (np.array(history.losses).tobytes(), method.embed(prepared).numpy().tobytes()) == plain
     assert all(np.isfinite(number) for numbers in seen for number in numbers.values())
 
@@ -195,7 +221,7 @@ def other_values(parameter, value):
     if parameter.type is int:
         return [value + 1]
     if parameter.type is float:
-        # A share stays below one; a zero has to become something.
+        # A fraction stays below one; a zero has to become positive.
         return [value / 2 if value else 0.1]
     raise AssertionError(f"no rule how to change {parameter}")
 
@@ -218,14 +244,14 @@ def test_every_hyper_parameter_has_an_effect(name, parameter, other):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_method_says_what_each_of_its_hyper_parameters_means(name):
-    said = meanings(METHODS[name])
-    assert list(said) == list(parameters(METHODS[name]))
-    assert all(re.fullmatch(r"\S.{6,}\.", text) for text in said.values())
+def test_every_hyper_parameter_is_documented(name):
+    found = meanings(METHODS[name])
+    assert list(found) == list(parameters(METHODS[name]))
+    assert all(re.fullmatch(r"\S.{6,}\.", text) for text in found.values())
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_method_says_whether_it_reads_features(name):
+def test_reading_features_is_declared(name):
     graph = small_graph()
     results = []
     for features in (graph.features, graph.features[:, ::-1].copy()):
@@ -250,7 +276,7 @@ def test_methods_never_see_labels():
 
 @pytest.mark.parametrize("name", METHODS)
 def test_nothing_of_a_training_is_left_behind(name):
-    """Memory comes back when the last name for a graph goes, not when a cycle of garbage is looked for."""
+    """Memory comes back when the last name for a graph goes, not when the garbage collector runs."""
     gc.collect()
     gc.disable()
     try:

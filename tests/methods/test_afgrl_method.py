@@ -1,17 +1,16 @@
 import copy
 import math
-from dataclasses import replace
+from functools import partial
 
-import numpy as np
+import graphs
 import pytest
 import torch
+from graphs import CPU, seeded
+from made_methods import in_double, make_method
 from torch.autograd import gradcheck
 from torch.nn.functional import normalize
 
 from spgcl.engine.tensors import SparseMatrix
-from spgcl.errors import InputError
-from spgcl.graph import Graph
-from spgcl.methods import create
 from spgcl.methods.afgrl import (
     AFGRL,
     k_means,
@@ -24,7 +23,7 @@ from spgcl.methods.afgrl import (
 )
 from spgcl.training.loop import train
 
-CPU = torch.device("cpu")
+make_graph = partial(graphs.make_graph, 40, 9)
 TINY = {
     "hidden": 8,
     "predictor_width": 7,
@@ -37,29 +36,17 @@ TINY = {
 }
 
 
-def make_graph():
-    """Forty nodes, the last one isolated."""
-    generator = np.random.default_rng(0)
-    sources, targets = generator.integers(0, 39, (2, 90))
-    return Graph.from_edges(sources, targets, generator.normal(size=(40, 9)).astype(np.float32))
-
-
-def make_method(**changes):
-    torch.manual_seed(0)
-    method = AFGRL(9, **{**TINY, **changes})
+def fresh(**changes):
+    method = make_method(AFGRL, 9, **{**TINY, **changes})
     return method, method.prepare(make_graph(), CPU)
 
 
-def in_double(method, prepared):
-    """In double precision, the target moved away from the online encoder, of which it starts as a copy."""
-    prepared.graph = replace(prepared.graph, features=prepared.graph.features.double())
+def moved_in_double():
+    """In double precision, with the target moved away from the online encoder, of which it is a copy."""
+    method, prepared = in_double(*fresh())
     for weight in method.target.parameters():
-        weight.add_(torch.randn(weight.shape, generator=seeded()) / 2)
-    return method.double(), prepared
-
-
-def seeded(seed=5):
-    return torch.Generator().manual_seed(seed)
+        weight.add_(torch.randn(weight.shape, generator=seeded(), dtype=weight.dtype) / 2)
+    return method, prepared
 
 
 def cosine(one, other):
@@ -81,14 +68,14 @@ def naive_nearest(rows, others, node, count):
 
 def naive_k_means(rows, centres, iterations):
     def assign():
-        return [min(range(len(centres)), key=lambda place: distance(row, centres[place])) for row in rows]
+        return [min(range(len(centres)), key=lambda centre: distance(row, centres[centre])) for row in rows]
 
     for _ in range(iterations):
         labels = assign()
-        for place in range(len(centres)):
-            own = [row for row, label in zip(rows, labels, strict=True) if label == place]
+        for cluster in range(len(centres)):
+            own = [row for row, label in zip(rows, labels, strict=True) if label == cluster]
             if own:
-                centres[place] = [sum(column) / len(own) for column in zip(*own, strict=True)]
+                centres[cluster] = [sum(column) / len(own) for column in zip(*own, strict=True)]
     return assign()
 
 
@@ -160,9 +147,9 @@ def test_vectors_of_partners_add_up_to_both_products():
     values = (torch.rand(18, generator=seeded()) < 0.5).double()
     pairs = SparseMatrix(torch.arange(0, 19, 3), columns, values, 6)
     expected = torch.zeros(6, 4, dtype=torch.float64)
-    for place, (node, value) in enumerate(zip(columns.tolist(), values.tolist(), strict=True)):
-        expected[place // 3] += value * vectors[node]
-        expected[node] += value * vectors[place // 3]
+    for entry, (node, value) in enumerate(zip(columns.tolist(), values.tolist(), strict=True)):
+        expected[entry // 3] += value * vectors[node]
+        expected[node] += value * vectors[entry // 3]
     assert 0 < values.sum() < 18
     torch.testing.assert_close(partner_sums(vectors, pairs), expected)
 
@@ -185,7 +172,7 @@ def test_the_loss_over_pairs_is_that_of_naive_loops():
 
 
 def test_the_loss_of_a_step_is_that_of_naive_loops():
-    method, prepared = in_double(*make_method())
+    method, prepared = moved_in_double()
     embeddings = method.online(prepared.graph, None, None)
     targets = method.target(prepared.graph, None, None)
     rows, known = normalize(embeddings, dim=1).tolist(), normalize(targets, dim=1).tolist()
@@ -206,14 +193,14 @@ def test_the_loss_of_a_step_is_that_of_naive_loops():
 
 
 def test_gradients_match_central_differences():
-    method, prepared = in_double(*make_method())
+    method, prepared = moved_in_double()
     weights = [weight for weight in method.parameters() if weight.requires_grad]
     # Entries of the weights are shifted in place, where the method reads them.
     assert gradcheck(lambda *_: method.loss(prepared, 0, seeded()), weights, atol=1e-7, fast_mode=True)
 
 
 def test_the_target_starts_as_a_copy_and_follows_with_the_decay_of_the_step():
-    method, _ = make_method(decay=0.8)
+    method, _ = fresh(decay=0.8)
     name = "convolutions.0.weight"
     before = copy.deepcopy(method.target.state_dict()[name])
     online = method.online.convolutions[0].weight
@@ -226,18 +213,7 @@ def test_the_target_starts_as_a_copy_and_follows_with_the_decay_of_the_step():
 
 def test_the_same_seed_gives_the_same_bytes_also_with_more_clusters_than_nodes():
     def outcome(seed):
-        method, prepared = make_method(clusters=100)
+        method, prepared = fresh(clusters=100)
         return train(method, prepared, seed=seed).losses, method.embed(prepared).numpy().tobytes()
 
     assert outcome(1) == outcome(1)
-
-
-@pytest.mark.parametrize("name", ["predictor_width", "neighbours", "clusters", "clusterings"])
-def test_a_count_of_zero_is_refused(name):
-    with pytest.raises(InputError, match=f"{name} is 0; it must be above 0"):
-        create("afgrl", 9, seed=0, settings={name: 0})
-
-
-def test_a_decay_of_one_is_refused():
-    with pytest.raises(InputError, match=r"decay is 1\.0; it must be at least 0 and below 1"):
-        create("afgrl", 9, seed=0, settings={"decay": 1.0})

@@ -1,46 +1,26 @@
 import copy
 import math
-from dataclasses import replace
+from functools import partial
 
+import graphs
 import numpy as np
 import pytest
 import torch
+from graphs import CPU, seeded
+from made_methods import in_double, make_method
 from torch.autograd import gradcheck
 
-from spgcl.engine.tensors import SparseMatrix
-from spgcl.errors import InputError
-from spgcl.graph import Graph
-from spgcl.methods import create
 from spgcl.methods.bgrl import BGRL, bootstrap_loss, encode
 from spgcl.methods.parts.augment import drop_edges, mask_features
 from spgcl.methods.parts.schedules import cosine_schedule, move_average
-from spgcl.training.loop import train
 
-CPU = torch.device("cpu")
 TINY = {"hidden": 8, "embedding_width": 6, "predictor_width": 7, "steps": 6, "learning_rate": 0.05}
-SHARES = ("drop_edges_1", "drop_edges_2", "mask_features_1", "mask_features_2", "decay", "warm_up")
+make_graph = partial(graphs.make_graph, 50, 9, num_edges=120)
 
 
-def make_graph():
-    """Fifty nodes, the last one isolated."""
-    generator = np.random.default_rng(0)
-    sources, targets = generator.integers(0, 49, (2, 120))
-    return Graph.from_edges(sources, targets, generator.normal(size=(50, 9)).astype(np.float32))
-
-
-def make_method(**changes):
-    torch.manual_seed(0)
-    method = BGRL(9, **{**TINY, **changes})
+def fresh(**changes):
+    method = make_method(BGRL, 9, **{**TINY, **changes})
     return method, method.prepare(make_graph(), CPU)
-
-
-def in_double(method, prepared):
-    prepared.graph = replace(prepared.graph, features=prepared.graph.features.double())
-    return method.double(), prepared
-
-
-def seeded(seed=5):
-    return torch.Generator().manual_seed(seed)
 
 
 def naive_direction(predictions, targets):
@@ -59,7 +39,7 @@ def test_the_loss_of_a_direction_is_that_of_naive_loops():
 
 def test_the_loss_predicts_each_view_from_the_other():
     rates = {"drop_edges_1": 0.3, "drop_edges_2": 0.5, "mask_features_1": 0.6, "mask_features_2": 0.4}
-    method, prepared = in_double(*make_method(**rates))
+    method, prepared = in_double(*fresh(**rates))
     # Masked columns differ from view to view: two draws in the order of the method give the same views.
     views = []
     generator = seeded()
@@ -76,14 +56,14 @@ def test_the_loss_predicts_each_view_from_the_other():
 
 
 def test_gradients_match_central_differences():
-    method, prepared = in_double(*make_method())
+    method, prepared = in_double(*fresh())
     weights = [weight for weight in method.parameters() if weight.requires_grad]
     # Entries of the weights are shifted in place, where the method reads them.
     assert gradcheck(lambda *_: method.loss(prepared, 0, seeded()), weights, atol=1e-7, fast_mode=True)
 
 
 def test_the_embedding_is_that_of_two_convolutions_on_the_whole_graph():
-    method, prepared = make_method(normalise_features=False)
+    method, prepared = fresh(normalise_features=False)
     graph = make_graph()
     looped = graph.adjacency.toarray() + np.eye(50)
     scale = 1 / np.sqrt(looped.sum(axis=1))
@@ -102,7 +82,7 @@ def test_the_embedding_is_that_of_two_convolutions_on_the_whole_graph():
 
 
 def test_the_target_starts_elsewhere_and_follows_with_the_decay_of_the_step():
-    method, _ = make_method(decay=0.8)
+    method, _ = fresh(decay=0.8)
     online, before = method.online.state_dict(), copy.deepcopy(method.target.state_dict())
     name = "0.convolutions.0.weight"
     assert not torch.allclose(online[name], before[name])
@@ -122,37 +102,6 @@ def test_the_schedule_rises_in_a_line_and_falls_along_half_a_cosine():
 
 
 def test_the_learning_rate_follows_its_schedule():
-    method, _ = make_method(warm_up=0.5)
+    method, _ = fresh(warm_up=0.5)
     rates = [method.learning_rate_at(step) for step in range(6)]
     assert rates == pytest.approx([0.05 * cosine_schedule(step, 6, 3) for step in range(6)])
-
-
-def test_training_continued_from_a_checkpoint_gives_the_same_bytes():
-    method, prepared = make_method()
-    whole = train(method, prepared, seed=3).losses
-    embeddings = method.embed(prepared)
-    kept = []
-    method, prepared = make_method()
-    train(method, prepared, seed=3, save=lambda point: kept.append(copy.deepcopy(point)), stop=lambda: True)
-    assert kept[0].step == 1
-    method, prepared = make_method()
-    assert train(method, prepared, seed=3, start=kept[0]).losses == whole
-    assert torch.equal(method.embed(prepared), embeddings)
-
-
-def test_the_same_seed_gives_the_same_bytes_with_sparse_features_too():
-    def outcome(seed):
-        method, prepared = make_method()
-        few = make_graph()
-        few = few.with_features(np.where(few.features > 1.5, few.features, 0))
-        prepared = method.prepare(few, CPU)
-        assert isinstance(prepared.graph.features, SparseMatrix)
-        return train(method, prepared, seed=seed).losses, method.embed(prepared).numpy().tobytes()
-
-    assert outcome(1) == outcome(1) != outcome(2)
-
-
-@pytest.mark.parametrize("name", SHARES)
-def test_a_share_of_one_is_refused(name):
-    with pytest.raises(InputError, match=f"{name} is 1.0; it must be at least 0 and below 1"):
-        create("bgrl", 9, seed=0, settings={name: 1.0})

@@ -2,11 +2,9 @@
 
 import re
 
-import numpy as np
 import pytest
-import torch
+from graphs import CPU, make_graph, seeded
 
-from spgcl.graph import Graph
 from spgcl.methods import create
 
 TINY = {
@@ -17,11 +15,8 @@ TINY = {
 
 @pytest.mark.parametrize("name", TINY)
 def test_only_the_online_encoder_and_the_predictor_are_trained(name):
-    generator = np.random.default_rng(0)
-    sources, targets = generator.integers(0, 49, (2, 120))
-    graph = Graph.from_edges(sources, targets, generator.normal(size=(50, 9)).astype(np.float32))
-    method = create(name, 9, seed=0, settings=TINY[name])
-    prepared = method.prepare(graph, torch.device("cpu"))
+    method = create(name, 6, seed=0, settings=TINY[name])
+    prepared = method.prepare(make_graph(), CPU)
     trained = set(map(id, method.optimiser().weights))
     wanted = {
         f"{part}.{name}": weight
@@ -31,6 +26,6 @@ def test_only_the_online_encoder_and_the_predictor_are_trained(name):
         if not re.search(r"convolutions\.\d\.bias", name)
     }
     assert trained == set(map(id, wanted.values())) and len(wanted) > 8
-    method.loss(prepared, 0, torch.Generator().manual_seed(5)).backward()
+    method.loss(prepared, 0, seeded()).backward()
     assert all(weight.grad is None for weight in method.target.parameters())
     assert all(weight.grad is not None for weight in wanted.values())

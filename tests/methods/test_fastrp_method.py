@@ -1,25 +1,19 @@
-from dataclasses import replace
+from functools import partial
 
+import graphs
 import numpy as np
 import pytest
 import torch
+from graphs import CPU, seeded
+from made_methods import split_score
 
 from spgcl.errors import InputError
 from spgcl.estimator import Embedder
-from spgcl.evaluation import probe
 from spgcl.graph import Graph
-from spgcl.methods import create, parameters
-from spgcl.methods.fastrp import FastRP, projected_powers, very_sparse_projection
+from spgcl.methods import create
+from spgcl.methods.fastrp import projected_powers, very_sparse_projection
 
-CPU = torch.device("cpu")
-
-
-def make_graph(*, weighted=False, directed=False):
-    """Forty nodes, the last one isolated."""
-    generator = np.random.default_rng(0)
-    ends = generator.integers(0, 39, (2, 90))
-    weights = generator.uniform(0.5, 2, 90) if weighted else None
-    return Graph.from_edges(*ends, np.ones((40, 2)), weights=weights, directed=directed)
+make_graph = partial(graphs.make_graph, num_features=2)
 
 
 def fresh(graph, seed=0, **settings):
@@ -40,7 +34,7 @@ def whole_powers(graph, projection, weights, penalty):
         [row / degree if degree else row for row, degree in zip(matrix, degrees, strict=True)]
     )
     relative = matrix.sum(axis=0) / matrix.sum()
-    diagonal = np.diag([share**-penalty if share else 0 for share in relative])
+    diagonal = np.diag([degree**-penalty if degree else 0 for degree in relative])
     return sum(
         weight * np.linalg.matrix_power(transitions, power) @ diagonal @ projection.numpy()
         for power, weight in enumerate(weights, 1)
@@ -60,7 +54,7 @@ def test_nodes_that_lead_to_dead_ends_are_told_apart():
 def test_powers_of_the_transition_matrix_are_projected_and_added(weighted, directed):
     graph = make_graph(weighted=weighted, directed=directed)
     _, prepared = fresh(graph)
-    projection = torch.randn(40, 6, generator=torch.Generator().manual_seed(1))
+    projection = torch.randn(40, 6, generator=seeded(1))
     weights, penalty = (0.5, 1.0, 2.0, 3.0), 0.4
     found = projected_powers(
         prepared.transitions, prepared.strengths, projection, weights, degree_penalty=penalty
@@ -75,14 +69,14 @@ def test_the_embedding_is_the_standardised_sum_of_powers_under_the_projection_of
     graph = make_graph(weighted=weighted, directed=directed)
     powers = {"first_weight": 3.0, "second_weight": 0.5, "third_weight": 1.0, "fourth_weight": 2.0}
     method, prepared = fresh(graph, **powers, degree_penalty=0.4)
-    projection = very_sparse_projection(40, 6, torch.Generator().manual_seed(int(method.seed)))
+    projection = very_sparse_projection(40, 6, seeded(int(method.seed)))
     expected = whole_powers(graph, projection, powers.values(), 0.4)
     expected = (expected - expected.mean(axis=0)) / expected.std(axis=0)
     np.testing.assert_allclose(method.embed(prepared).numpy(), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_the_projection_is_as_sparse_as_the_paper_says():
-    matrix = very_sparse_projection(2500, 200, torch.Generator().manual_seed(0)).numpy()
+    matrix = very_sparse_projection(2500, 200, seeded(0)).numpy()
     values, counts = np.unique(matrix, return_counts=True)
     np.testing.assert_allclose(values, [-np.sqrt(50), 0, np.sqrt(50)], rtol=1e-6)
     # Half a million entries, 1 in 50 not zero: a binomial whose deviation is 99.
@@ -106,16 +100,8 @@ def test_the_seed_decides_the_projection_and_travels_with_the_weights():
     assert torch.equal(other.embed(prepared), method.embed(prepared))
 
 
-@pytest.mark.parametrize("name", parameters(FastRP))
-def test_every_hyper_parameter_has_an_effect(name):
-    value = 6 if name == "hidden" else parameters(FastRP)[name].default
-    other = value + 1 if name == "hidden" else value / 2
-    graph = make_graph()
-    assert embedded(graph, **{name: other}).tobytes() != embedded(graph).tobytes()
-
-
 def test_a_penalty_beyond_numbers_is_named():
-    with pytest.raises(InputError, match=r"the embeddings are not finite; lower .* or degree_penalty$"):
+    with pytest.raises(InputError, match=r"not finite; .*degree_penalty$"):
         Embedder("fastrp", hidden=4, degree_penalty=100.0).fit_transform(make_graph())
 
 
@@ -125,13 +111,5 @@ def test_another_graph_is_refused():
         model.transform(make_graph(weighted=True))
 
 
-def accuracy(dataset, name, **settings):
-    """Mean over two splits under the paper's probe."""
-    parts = {part: getattr(dataset.splits, part)[:2] for part in ("train", "validation", "test")}
-    splits = replace(dataset.splits, **parts)
-    vectors = Embedder(name, device="cpu", **settings).fit_transform(dataset)
-    return probe(vectors, dataset.labels, splits, starts=1).mean
-
-
 def test_chameleon_projections_beat_an_untrained_encoder(chameleon):
-    assert accuracy(chameleon, "fastrp", hidden=128) > accuracy(chameleon, "untrained", hidden=128) + 8
+    assert split_score(chameleon, "fastrp", hidden=128) > split_score(chameleon, "untrained", hidden=128) + 8

@@ -1,54 +1,43 @@
 import math
-from dataclasses import replace
+from functools import partial
 
+import graphs
 import numpy as np
 import pytest
 import torch
 from differences import assert_gradients_match_central_differences
+from graphs import CPU, seeded
+from made_methods import in_double, make_method
 
-from spgcl.errors import InputError
+from spgcl.engine.convolutions import Block
 from spgcl.graph import Graph
-from spgcl.methods import create
-from spgcl.methods.gae import GAE
+from spgcl.methods.gae import GAE, VGAE, divergence_from_prior
 from spgcl.methods.parts.edge_keys import entry_keys, is_entry
-from spgcl.methods.parts.reconstruction import full_reconstruction, sampled_reconstruction
+from spgcl.methods.parts.reconstruction import full_reconstruction, reconstruction, sampled_reconstruction
 from spgcl.training.loop import train
 
-CPU = torch.device("cpu")
 TINY = {"hidden": 8, "embedding_width": 4, "steps": 6, "learning_rate": 0.05}
+make_graph = partial(graphs.make_graph, 30, 5, num_edges=60)
+each_kind = pytest.mark.parametrize("kind", [GAE, VGAE])
 
 
-def make_graph(*, directed=False):
-    """Thirty nodes, the last one isolated."""
-    generator = np.random.default_rng(0)
-    sources, targets = generator.integers(0, 29, (2, 60))
-    features = generator.normal(size=(30, 5)).astype(np.float32)
-    return Graph.from_edges(sources, targets, features, directed=directed)
-
-
-def make_method(**changes):
-    torch.manual_seed(0)
-    method = GAE(5, **{**TINY, **changes})
+def fresh(kind=GAE, **changes):
+    method = make_method(kind, 5, **{**TINY, **changes})
     return method, method.prepare(make_graph(), CPU)
 
 
-def seeded(seed=5):
-    return torch.Generator().manual_seed(seed)
-
-
-def make_double(**changes):
+def make_double(kind=GAE, **changes):
     """In double precision, with biases, and with weights large enough for scores far from zero."""
-    method, prepared = make_method(**changes)
-    for place, weight in enumerate(method.parameters()):
-        torch.nn.init.normal_(weight, std=0.5, generator=seeded(place))
-    prepared.graph = replace(prepared.graph, features=prepared.graph.features.double())
-    return method.double(), prepared
+    method, prepared = fresh(kind, **changes)
+    for seed, weight in enumerate(method.parameters()):
+        torch.nn.init.normal_(weight, std=0.5, generator=seeded(seed))
+    return in_double(method, prepared)
 
 
 def cross_entropy(vectors, one, other, present):
     score = sum(a * b for a, b in zip(vectors[one], vectors[other], strict=True))
-    chance = 1 / (1 + math.exp(-score))
-    return -math.log(chance if present else 1 - chance)
+    probability = 1 / (1 + math.exp(-score))
+    return -math.log(probability if present else 1 - probability)
 
 
 def naive_reconstruction(vectors, looped, pairs):
@@ -144,7 +133,7 @@ def two_convolutions(method):
 
 
 def test_the_embedding_is_that_of_two_convolutions_the_second_without_activation():
-    method, prepared = make_method(normalise_features=False)
+    method, prepared = fresh(normalise_features=False)
     embeddings = method.embed(prepared)
     torch.testing.assert_close(embeddings, two_convolutions(method).float())
     assert (embeddings < 0).any() and not embeddings.requires_grad
@@ -160,21 +149,65 @@ def test_the_loss_is_the_reconstruction_from_two_convolutions(negative_ratio):
     assert method.loss(prepared, 0, seeded()).item() == pytest.approx(expected, rel=1e-6)
 
 
+@each_kind
 @pytest.mark.parametrize("negative_ratio", [0, 2])
-def test_gradients_match_central_differences(negative_ratio):
-    method, prepared = make_double(negative_ratio=negative_ratio)
+def test_gradients_match_central_differences(negative_ratio, kind):
+    method, prepared = make_double(kind, negative_ratio=negative_ratio)
     assert_gradients_match_central_differences(method, lambda: method.loss(prepared, 0, seeded()))
 
 
+@each_kind
 @pytest.mark.parametrize("negative_ratio", [0, 2])
-def test_the_same_seed_gives_the_same_bytes(negative_ratio):
+def test_the_same_seed_gives_the_same_bytes(negative_ratio, kind):
     def outcome(seed):
-        method, prepared = make_method(negative_ratio=negative_ratio, dropout=0.2)
+        method, prepared = fresh(kind, negative_ratio=negative_ratio, dropout=0.2)
         return train(method, prepared, seed=seed).losses, method.embed(prepared).numpy().tobytes()
 
     assert outcome(1) == outcome(1) != outcome(2)
 
 
-def test_an_embedding_without_width_is_refused():
-    with pytest.raises(InputError, match="embedding_width is 0; it must be above 0"):
-        create("gae", 5, seed=0, settings={"embedding_width": 0})
+def naive_divergence(means, log_deviations):
+    total = 0.0
+    for mean_row, log_row in zip(means.tolist(), log_deviations.tolist(), strict=True):
+        for mean, log_deviation in zip(mean_row, log_row, strict=True):
+            variance = math.exp(log_deviation) ** 2
+            total += (variance + mean**2 - 1 - math.log(variance)) / 2
+    return total / len(means)
+
+
+def test_the_divergence_is_that_of_naive_loops_and_of_the_distributions():
+    means, log_deviations = torch.randn(2, 9, 3, generator=seeded(), dtype=torch.float64)
+    found = divergence_from_prior(means, log_deviations)
+    assert found.item() == pytest.approx(naive_divergence(means, log_deviations), rel=1e-12)
+    normal = torch.distributions.Normal
+    parted = torch.distributions.kl_divergence(normal(means, log_deviations.exp()), normal(0.0, 1.0))
+    torch.testing.assert_close(found, parted.sum(dim=1).mean())
+    assert divergence_from_prior(torch.zeros(4, 2), torch.zeros(4, 2)) == 0
+
+
+@pytest.mark.parametrize("negative_ratio", [0, 1, 2])
+@pytest.mark.parametrize("weight", [0.0, 1.0, 30.0])
+def test_the_loss_is_the_reconstruction_of_a_draw_and_the_divergence_of_a_pair(weight, negative_ratio):
+    method, prepared = make_double(VGAE, negative_ratio=negative_ratio, divergence_weight=weight)
+    block = Block(prepared.graph.adjacency)
+    hidden = method.first(prepared.graph, None, None)
+    means, log_deviations = method.means(hidden, block), method.log_deviations(hidden, block)
+    generator = seeded()
+    drawn = means + torch.randn(30, 4, generator=generator, dtype=torch.float64) * log_deviations.exp()
+    expected = reconstruction(drawn, prepared, negative_ratio, generator).item()
+    expected += weight * naive_divergence(means, log_deviations) / 30
+    assert method.loss(prepared, 0, seeded()).item() == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_embedding_is_the_mean_and_takes_no_draw():
+    method, prepared = fresh(VGAE, dropout=0.5)
+    expected = method.means(method.first.embed(prepared.graph), Block(prepared.graph.adjacency))
+    assert torch.equal(method.embed(prepared), expected.detach())
+    assert torch.equal(method.embed(prepared), method.embed(prepared))
+    assert not method.embed(prepared).requires_grad
+
+
+def test_huge_deviations_stay_finite():
+    method, prepared = fresh(VGAE)
+    torch.nn.init.constant_(method.log_deviations.bias, 500.0)
+    assert method.loss(prepared, 0, seeded()).isfinite()

@@ -1,47 +1,31 @@
-from dataclasses import replace
+from functools import partial
 
+import graphs
+import made_methods
 import numpy as np
 import pytest
 import torch
 from contrast_oracle import naive_loss
+from graphs import CPU, seeded
+from made_methods import in_double
 from scipy import sparse
 
 from spgcl.engine.tensors import GraphTensors
-from spgcl.errors import InputError
 from spgcl.graph import Graph
-from spgcl.methods import create
 from spgcl.methods.gca import (
     CENTRALITIES,
     GCA,
-    column_readiness,
+    column_factors,
     degree_centrality,
-    edge_readiness,
+    edge_factors,
     eigenvector_centrality,
     pagerank_centrality,
 )
 from spgcl.methods.parts.augment import drop_edges, mask_features
 
-CPU = torch.device("cpu")
+make_graph = partial(graphs.make_graph, 40, 10, num_edges=80)
+make_method = partial(made_methods.make_method, GCA)
 each_centrality = pytest.mark.parametrize("centrality", CENTRALITIES)
-
-
-def make_graph(*, directed=False, weighted=False):
-    """Forty nodes, the last one isolated."""
-    generator = np.random.default_rng(0)
-    sources, targets = generator.integers(0, 39, (2, 80))
-    features = generator.normal(size=(40, 10)).astype(np.float32)
-    weights = generator.uniform(0.2, 3, 80) if weighted else None
-    return Graph.from_edges(sources, targets, features, weights=weights, directed=directed)
-
-
-def make_method(num_features, **settings):
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(0)
-        return GCA(num_features, **settings)
-
-
-def seeded(seed=7):
-    return torch.Generator().manual_seed(seed)
 
 
 def ring(num_nodes, features=None):
@@ -103,7 +87,7 @@ def test_pagerank_solves_its_equation(directed, weighted):
     assert found.mean() == pytest.approx(1)
 
 
-def naive_readiness(central):
+def naive_factors(central):
     scores = [np.log(1 + value) for value in central]
     top, mean = max(scores), sum(scores) / len(scores)
     return [(top - score) / (top - mean) for score in scores]
@@ -115,15 +99,15 @@ def test_edges_are_ranked_by_their_ends(directed, centrality):
     graph = make_graph(directed=directed)
     scores = CENTRALITIES[centrality](graph)
     tensors = GraphTensors.of(graph, CPU)
-    found = edge_readiness(tensors, torch.from_numpy(scores))
+    found = edge_factors(tensors, torch.from_numpy(scores))
     sources, targets = tensors.adjacency.row_of_entry.tolist(), tensors.adjacency.columns.tolist()
-    central, places = [], []
-    for place, (source, target) in enumerate(zip(sources, targets, strict=True)):
+    central, entries = [], []
+    for entry, (source, target) in enumerate(zip(sources, targets, strict=True)):
         if source != target:
             central.append(scores[target] if directed else (scores[source] + scores[target]) / 2)
-            places.append(place)
-    np.testing.assert_allclose(found[places], naive_readiness(central), rtol=1e-9, atol=1e-12)
-    assert found[places].mean().item() == pytest.approx(1) and found.min() == 0
+            entries.append(entry)
+    np.testing.assert_allclose(found[entries], naive_factors(central), rtol=1e-9, atol=1e-12)
+    assert found[entries].mean().item() == pytest.approx(1) and found.min() == 0
 
 
 @each_centrality
@@ -137,8 +121,8 @@ def test_columns_are_ranked_by_the_nodes_that_have_them(as_sparse, centrality):
     central = [
         sum(abs(float(dense[node, column])) * scores[node] for node in range(40)) for column in range(10)
     ]
-    found = column_readiness(graph, scores)
-    np.testing.assert_allclose(found, naive_readiness(central), rtol=1e-5, atol=1e-6)
+    found = column_factors(graph, scores)
+    np.testing.assert_allclose(found, naive_factors(central), rtol=1e-5, atol=1e-6)
 
 
 @each_centrality
@@ -181,21 +165,14 @@ def test_a_step_is_the_objective_over_two_adaptive_views(centrality):
     rates |= {"mask_features_first": 0.2, "mask_features_second": 0.4}
     method = make_method(
         10, centrality=centrality, cut_off=0.6, hidden=6, projection=5, temperature=0.3, **rates
-    ).double()
-    prepared = method.prepare(make_graph(), CPU)
-    prepared.graph = replace(prepared.graph, features=prepared.graph.features.double())
+    )
+    method, prepared = in_double(method, method.prepare(make_graph(), CPU))
     generator, projections = seeded(), []
-    for place in ("first", "second"):
-        edge_rates = (prepared.edges * rates[f"drop_edges_{place}"]).clamp(max=0.6)
-        column_rates = (prepared.columns * rates[f"mask_features_{place}"]).clamp(max=0.6)
+    for which in ("first", "second"):
+        edge_rates = (prepared.edges * rates[f"drop_edges_{which}"]).clamp(max=0.6)
+        column_rates = (prepared.columns * rates[f"mask_features_{which}"]).clamp(max=0.6)
         view = mask_features(drop_edges(prepared.graph, edge_rates, generator), column_rates, generator)
         projections.append(method.head(method.encoder(view, None, None)))
     assert not torch.allclose(*projections)
     loss = method.loss(prepared, 0, seeded())
     assert loss.item() == pytest.approx(naive_loss(*projections, 0.3), rel=1e-10)
-
-
-@pytest.mark.parametrize("name", ["cut_off", "drop_edges_second", "mask_features_first"])
-def test_a_rate_of_one_is_refused(name):
-    with pytest.raises(InputError, match=f"{name} is 1.0; it must be at least 0 and below 1"):
-        create("gca", 3, seed=0, settings={name: 1.0})

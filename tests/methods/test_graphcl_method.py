@@ -1,35 +1,21 @@
-from dataclasses import replace
+from functools import partial
 
+import graphs
+import made_methods
 import numpy as np
 import pytest
 import torch
 from contrast_oracle import naive_loss
+from graphs import CPU, seeded
+from made_methods import in_double
 
 from spgcl.engine.tensors import GraphTensors
-from spgcl.errors import InputError
 from spgcl.graph import Graph
-from spgcl.methods import create
 from spgcl.methods.graphcl import KINDS, GraphCL, view_of
 from spgcl.methods.parts import augment
 
-CPU = torch.device("cpu")
-
-
-def make_graph():
-    """Forty nodes, the last one isolated."""
-    generator = np.random.default_rng(0)
-    sources, targets = generator.integers(0, 39, (2, 80))
-    return Graph.from_edges(sources, targets, generator.normal(size=(40, 10)).astype(np.float32))
-
-
-def make_method(num_features, **settings):
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(0)
-        return GraphCL(num_features, **settings)
-
-
-def seeded(seed=7):
-    return torch.Generator().manual_seed(seed)
+make_graph = partial(graphs.make_graph, 40, 10, num_edges=80)
+make_method = partial(made_methods.make_method, GraphCL)
 
 
 def same(view, other):
@@ -45,10 +31,10 @@ def test_every_kind_of_view_is_its_augmentation():
     generator = seeded()
     perturbed = augment.add_edges(augment.drop_edges(graph, 0.15, generator), 0.15, generator)
     expected = {
-        "nodes": augment.drop_nodes(graph, 0.3, seeded()),
+        "nodes": augment.keep_nodes(graph, augment.random_nodes(graph, 0.7, seeded())),
         "edges": perturbed,
         "attributes": augment.drop_features(graph, 0.3, seeded()),
-        "subgraph": augment.random_walk_subgraph(graph, 0.7, seeded()),
+        "subgraph": augment.keep_nodes(graph, augment.walked_nodes(graph, 0.7, seeded())),
     }
     assert tuple(expected) == KINDS
     for kind, other in expected.items():
@@ -76,9 +62,8 @@ def test_a_step_is_the_objective_over_the_nodes_that_both_views_hold(kinds):
     first, second = kinds
     method = make_method(
         10, first_view=first, second_view=second, rate=0.4, hidden=6, projection=5, temperature=0.3
-    ).double()
-    prepared = method.prepare(make_graph(), CPU)
-    prepared.graph = replace(prepared.graph, features=prepared.graph.features.double())
+    )
+    method, prepared = in_double(method, method.prepare(make_graph(), CPU))
     generator = seeded()
     views = [view_of(prepared.graph, kind, 0.4, generator) for kind in kinds]
     shared = [node for node in range(40) if views[0][1][node] and views[1][1][node]]
@@ -94,8 +79,3 @@ def test_views_without_a_common_node_still_give_a_loss():
     prepared = method.prepare(pair, CPU)
     losses = torch.stack([method.loss(prepared, 0, seeded(seed)) for seed in range(10)])
     assert losses.isfinite().all()
-
-
-def test_a_rate_of_one_is_refused():
-    with pytest.raises(InputError, match=r"rate is 1.0; it must be at least 0 and below 1"):
-        create("graphcl", 3, seed=0, settings={"rate": 1.0})

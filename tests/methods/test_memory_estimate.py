@@ -1,11 +1,9 @@
-"""Too little memory: said before weights are made where it is plain, and by settings that a method has."""
-
-import re
-import time
+"""Too little memory: refused before weights are made, and explained by settings that a method has."""
 
 import numpy as np
 import pytest
 import torch
+from graphs import CPU
 
 from spgcl.errors import InputError
 from spgcl.graph import Graph
@@ -52,47 +50,30 @@ def test_settings_above_their_defaults_are_lowered_first(name, settings, advice)
     assert estimates.memory_advice(METHODS[name], settings) == advice
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_the_estimate_is_the_size_of_the_weights(name):
-    method = METHODS[name]
-    task = (2, 3) if method.supervised else None
-    made = create(name, 12, num_nodes=7, task=task, seed=0)
-    expected = sum(weight.numel() * weight.element_size() for weight in made.parameters())
-    values = {parameter.name: parameter.default for parameter in parameters(method).values()}
-    assert estimates._weight_bytes(method, 12, 7, task, values) == expected
-
-
 @pytest.mark.parametrize(
-    ("name", "settings"), [("dgi", {"hidden": 1024}), ("bgrl", {"embedding_width": 1024}), ("dgi", {})]
+    ("name", "settings", "others", "width", "advice"),
+    [
+        ("dgi", {}, 10**9, 512, "lower hidden"),
+        ("dgi", {"hidden": 1024}, 10**9, 1024, "lower hidden"),
+        ("bgrl", {"embedding_width": 1024}, 10**9, 512, "lower hidden"),
+        ("spgcl", {"hidden": 2**22}, 2**22, 2**22, "lower hidden"),
+        ("afgrl", {"hidden": 2**60}, 2**60, 2**60, "lower hidden"),
+        ("afgrl", {"predictor_width": 2**30}, 2**30, 2**30, "lower predictor_width"),
+        ("grace", {"widening": 2**32}, 2**40, 2**40, "lower hidden or widening"),
+        ("node2vec", {"hidden": 500}, 10**9, 500, "lower hidden"),
+    ],
 )
-def test_embeddings_beyond_the_machine_are_refused(name, settings):
-    width = (
-        settings.get("hidden")
-        or settings.get("embedding_width")
-        or parameters(METHODS[name])["hidden"].default
-    )
-    needed = f"{4 * 10**9 * width:,}"
-    with pytest.raises(InputError, match=rf"the embeddings alone take {needed} bytes.*; lower hidden"):
-        create(name, 4, num_nodes=10**9, seed=0, settings=settings)
+def test_a_layer_beyond_the_machine_is_refused_before_it_is_made(name, settings, others, width, advice):
+    """Outputs for all nodes, or square weights; a method without layers has a row per node alone."""
+    num_nodes = others if others == 10**9 else 0
+    with pytest.raises(InputError, match=f" {4 * width * others:,} bytes.*; {advice}$"):
+        create(name, 4, num_nodes=num_nodes, seed=0, settings=settings)
 
 
-def test_weights_beyond_the_machine_are_refused_at_once():
-    started = time.perf_counter()
-    with pytest.raises(InputError) as caught:
-        create("spgcl", 64, seed=0, settings={"hidden": 2**22})
-    found = re.fullmatch(
-        "out of memory: the weights alone take ([0-9,]+) bytes, and this machine has [0-9,]+; lower hidden",
-        str(caught.value),
-    )
-    # Two layers and the head are square but for the first layer's features.
-    assert found and int(found[1].replace(",", "")) > 4 * 2 * 2**44
-    assert time.perf_counter() - started < 20
-    with pytest.raises(
-        InputError, match=r"more bytes than can be counted.*; lower hidden or predictor_width"
-    ):
-        create("afgrl", 64, seed=0, settings={"hidden": 2**60})
-    with pytest.raises(InputError, match=r"the weights alone take .*; lower hidden, projection or widening$"):
-        create("grace", 64, seed=0, settings={"widening": 2**32})
+def test_wide_features_count_for_methods_that_read_them():
+    with pytest.raises(InputError, match="lower hidden"):
+        create("dgi", 10**12, seed=0)
+    create("deepwalk", 10**12, num_nodes=3, seed=0)
 
 
 @pytest.mark.parametrize(("name", "needed"), [("spectral", "24,000,000"), ("fastrp", "12,000,000")])
@@ -100,8 +81,8 @@ def test_methods_without_weights_say_what_they_need_before_they_start(name, need
     monkeypatch.setattr(estimates, "_memory_bytes", lambda: 10**7)
     graph = Graph.from_edges([0, 1], [1, 999], np.ones((1000, 2), np.float32))
     method = create(name, 2, num_nodes=1000, seed=0, settings={"hidden": 1000})
-    with pytest.raises(InputError, match=rf"take {needed} bytes, and this machine has 10,000,000; lower hid"):
-        method.prepare(graph, torch.device("cpu"))
+    with pytest.raises(InputError, match=rf"{needed} bytes, .* 10,000,000; lower hidden$"):
+        method.prepare(graph, CPU)
 
 
 @pytest.mark.parametrize("diffusion", ["ppr", "heat"])
@@ -110,15 +91,5 @@ def test_a_diffusion_beyond_the_machine_is_refused_before_it_starts(diffusion, m
     graph = Graph.from_edges([0, 1], [1, 199_999], np.ones((200_000, 2), np.float32))
     settings = {"keep": 100_000, "hidden": 8, "diffusion": diffusion}
     method = create("mvgrl", 2, num_nodes=200_000, seed=0, settings=settings)
-    started = time.perf_counter()
-    with pytest.raises(
-        InputError, match=r"the diffusion take 160,000,000,000 bytes, .* has 1,000,000,000; lower keep$"
-    ):
-        method.prepare(graph, torch.device("cpu"))
-    assert time.perf_counter() - started < 5
-
-
-def test_a_node_has_weights_of_its_own(monkeypatch):
-    monkeypatch.setattr(estimates, "_memory_bytes", lambda: 2**31)
-    with pytest.raises(InputError, match=r"4,000,000,000 bytes.* has 2,147,483,648; lower hidden"):
-        create("node2vec", 3, num_nodes=10**6, seed=0, settings={"hidden": 500})
+    with pytest.raises(InputError, match=r"diffusion .*160,000,000,000 bytes, .* 1,000,000,000; lower keep$"):
+        method.prepare(graph, CPU)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from graphs import CPU, seeded
 
 import spgcl
 from spgcl.methods import METHODS, create, parameters
@@ -22,8 +23,8 @@ def embeddings(name: str, noise: float) -> torch.Tensor:
     method = create(name, 150, num_nodes=200, seed=0, settings=settings)
     with torch.no_grad():
         for weight in method.parameters():
-            weight *= 1 + noise * torch.randn(weight.shape, generator=torch.Generator().manual_seed(1))
-    prepared = method.prepare(graph, torch.device("cpu"))
+            weight *= 1 + noise * torch.randn(weight.shape, generator=seeded(1))
+    prepared = method.prepare(graph, CPU)
     train(method, prepared, seed=0)
     return method.embed(prepared)
 

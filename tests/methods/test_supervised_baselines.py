@@ -248,18 +248,18 @@ def test_class_scores_of_another_task_are_refused(width, count, models):
 
 def test_missing_or_misshapen_labels_are_refused():
     dataset = make_dataset()
-    with pytest.raises(InputError, match="gcn is supervised and needs labels; give them"):
+    with pytest.raises(InputError, match="gcn is supervised"):
         create("gcn", 9, seed=0)
-    with pytest.raises(InputError, match=r"shape \(79,\) for splits over 80 nodes; give one whole number"):
+    with pytest.raises(InputError, match=r"\(79,\).* 80 nodes"):
         Supervision.of(dataset.labels[:-1], dataset.splits)
-    with pytest.raises(InputError, match="give one whole number a node"):
+    with pytest.raises(InputError, match=r"float64 and shape \(80,\)"):
         Supervision.of(dataset.labels.astype(float), dataset.splits)
     unknown = dataset.labels.copy()
     unknown[np.flatnonzero(dataset.splits.train[2])[0]] = -1
-    with pytest.raises(InputError, match="a training or validation node has no label"):
+    with pytest.raises(InputError, match="no label"):
         Supervision.of(unknown, dataset.splits)
     method = make("gcn", dataset)[0]
-    with pytest.raises(InputError, match="was prepared without any"):
+    with pytest.raises(InputError, match="labels"):
         train(method, method.prepare(dataset.graph, CPU), seed=0)
 
 

@@ -1,5 +1,6 @@
 import pytest
 import torch
+from graphs import CPU
 
 from spgcl.datasets import load
 from spgcl.methods import METHODS, Supervision, create, parameters
@@ -39,7 +40,7 @@ def test_the_same_seed_gives_the_same_bytes_on_several_threads(two_threads, name
         method = create(
             name, graph.num_features, num_nodes=graph.num_nodes, task=task, seed=0, settings=settings
         )
-        prepared = method.prepare(graph, torch.device("cpu"), supervision)
+        prepared = method.prepare(graph, CPU, supervision)
         train(method, prepared, seed=0)
         return method.embed(prepared).numpy().tobytes()
 

@@ -1,38 +1,21 @@
 """What GRACE, GCA and GraphCL have in common: an encoder, a head, and an optimiser for both."""
 
-from dataclasses import replace
+from functools import partial
 
-import numpy as np
+import graphs
 import pytest
 import torch
 from differences import assert_gradients_match_central_differences
+from graphs import CPU, seeded
+from made_methods import in_double, make_method, standardised_score
 
-from spgcl.evaluation import probe
-from spgcl.graph import Graph
 from spgcl.methods.gca import GCA
 from spgcl.methods.grace import GRACE
 from spgcl.methods.graphcl import GraphCL
 from spgcl.training.loop import train
 
-CPU = torch.device("cpu")
+make_graph = partial(graphs.make_graph, 40, 10, num_edges=80)
 each_method = pytest.mark.parametrize("kind", [GRACE, GCA, GraphCL])
-
-
-def make_graph():
-    """Forty nodes, the last one isolated."""
-    generator = np.random.default_rng(0)
-    sources, targets = generator.integers(0, 39, (2, 80))
-    return Graph.from_edges(sources, targets, generator.normal(size=(40, 10)).astype(np.float32))
-
-
-def make_method(kind, num_features, *, seed=0, **settings):
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
-        return kind(num_features, **settings)
-
-
-def seeded(seed=7):
-    return torch.Generator().manual_seed(seed)
 
 
 def elu(values):
@@ -81,23 +64,20 @@ def test_weight_decay_is_part_of_the_gradient(kind):
 
 @each_method
 def test_gradients_match_central_differences(kind):
-    method = make_method(kind, 10, hidden=6, projection=5).double()
-    prepared = method.prepare(make_graph(), CPU)
-    prepared.graph = replace(prepared.graph, features=prepared.graph.features.double())
+    method = make_method(kind, 10, hidden=6, projection=5)
+    method, prepared = in_double(method, method.prepare(make_graph(), CPU))
     assert_gradients_match_central_differences(method, lambda: method.loss(prepared, 0, seeded()))
 
 
-# Batch norm is settled on the graph first: while its running statistics lag behind, steps that learn nothing
-# make an encoder better, too. Columns are standardised, so that larger embeddings are not taken for better.
-def look(method, prepared, dataset):
+# Batch norm gets the statistics of the graph first: while they lag behind, steps that learn nothing make an
+# encoder better, too.
+def loss_and_score(method, prepared, dataset):
     """The loss over two views that are always the same, and the accuracy of a probe."""
     loss = method.loss(prepared, 0, seeded()).item()
     for norm in method.encoder.norms:
         norm.momentum = 1.0
     method.encoder(prepared.graph, None, None)
-    vectors = method.embed(prepared)
-    vectors = ((vectors - vectors.mean(dim=0)) / vectors.std(dim=0)).numpy()
-    return loss, probe(vectors, dataset.labels, dataset.splits, epochs=200, learning_rate=0.02).mean
+    return loss, standardised_score(method, prepared, dataset, learning_rate=0.02)
 
 
 @each_method
@@ -105,8 +85,8 @@ def test_chameleon_trained_briefly_beats_its_untrained_encoder(chameleon, kind):
     settings = {"hidden": 16, "projection": 16, "temperature": 0.4, "steps": 40, "learning_rate": 0.01}
     method = make_method(kind, chameleon.graph.num_features, seed=2, **settings)
     prepared = method.prepare(chameleon.graph, CPU)
-    untrained_loss, untrained_accuracy = look(method, prepared, chameleon)
+    untrained_loss, untrained_accuracy = loss_and_score(method, prepared, chameleon)
     train(method, prepared, seed=2)
-    loss, accuracy = look(method, prepared, chameleon)
+    loss, accuracy = loss_and_score(method, prepared, chameleon)
     assert loss < untrained_loss - 1.2
     assert accuracy > untrained_accuracy + 2

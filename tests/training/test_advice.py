@@ -60,7 +60,7 @@ def test_the_work_over_pairs_grows_with_the_square_of_the_nodes(name, settings, 
     monkeypatch.setattr(contrast, "KEPT_BYTES", 0)
     # Without the part that grows with the number of nodes.
     squared = products(name, 512, settings) - 2 * products(name, 256, settings)
-    assert squared / (2 * 256**2) / made(name, settings).products_a_pair == pytest.approx(1, rel=0.1)
+    assert squared / (2 * 256**2) / made(name, settings).products_per_pair == pytest.approx(1, rel=0.1)
 
 
 @pytest.mark.parametrize(
@@ -75,13 +75,13 @@ def test_the_work_over_pairs_grows_with_the_square_of_the_nodes(name, settings, 
     ],
 )
 def test_other_steps_go_over_no_pairs(name, settings):
-    assert made(name, settings).products_a_pair == 0
+    assert made(name, settings).products_per_pair == 0
     assert products(name, 1024, settings) < 2.6 * products(name, 512, settings)
 
 
 def test_long_steps_on_the_processor_are_noted():
     grace, long = made("grace", {**NARROW, "steps": 300}), ring(50_000)
-    assert grace.products_a_pair * 40_000**2 < advice.LONG_STEP < grace.products_a_pair * 50_000**2
+    assert grace.products_per_pair * 40_000**2 < advice.LONG_STEP < grace.products_per_pair * 50_000**2
     found = slow_steps(grace, long, CPU)
     assert "300 steps" in found and "50,000 nodes" in found
     assert slow_steps(grace, ring(40_000), CPU) is None

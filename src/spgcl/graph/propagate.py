@@ -1,6 +1,9 @@
 """How features travel along edges: the normalised adjacency and k-hop smoothing."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from spgcl.errors import InputError
@@ -33,6 +36,13 @@ def normalised_adjacency(graph: Graph, *, self_loops: bool = True) -> sparse.csr
         values *= scale[matrix.indices]
     matrix.data = values.astype(np.float32)
     return matrix
+
+
+def inverse(sums: NDArray[Any]) -> NDArray[Any]:
+    """1 / sum for every row sum, and 0 for the sum of an empty row."""
+    inverted = np.zeros_like(sums)
+    np.divide(1, sums, out=inverted, where=sums > 0)
+    return inverted
 
 
 def smooth(graph: Graph, hops: int, features: Features | None = None) -> Features:

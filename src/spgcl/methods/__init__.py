@@ -12,15 +12,13 @@ from spgcl.methods.bgrl import BGRL
 from spgcl.methods.deepwalk import DeepWalk
 from spgcl.methods.dgi import DGI
 from spgcl.methods.fastrp import FastRP
-from spgcl.methods.gae import GAE
+from spgcl.methods.gae import GAE, VGAE
 from spgcl.methods.gca import GCA
-from spgcl.methods.gcn import SupervisedGCN
 from spgcl.methods.gmi import GMI
 from spgcl.methods.grace import GRACE
 from spgcl.methods.graphcl import GraphCL
 from spgcl.methods.memory import require_room
 from spgcl.methods.method import Method, Prepared
-from spgcl.methods.mlp import SupervisedMLP
 from spgcl.methods.mvgrl import MVGRL
 from spgcl.methods.node2vec import Node2Vec
 from spgcl.methods.parameters import Parameter, checked, parameters
@@ -29,9 +27,8 @@ from spgcl.methods.selene import SELENE
 from spgcl.methods.smoothed import Raw, Smoothed
 from spgcl.methods.spectral import Spectral
 from spgcl.methods.spgcl import SPGCL
-from spgcl.methods.supervised import Supervision
+from spgcl.methods.supervised import SupervisedGCN, SupervisedMLP, Supervision
 from spgcl.methods.untrained import Untrained
-from spgcl.methods.vgae import VGAE
 
 # The default first, then the baselines in the order of the paper's tables, then those that train nothing.
 METHODS: dict[str, type[Method]] = {
@@ -92,19 +89,18 @@ def create(
     Args:
         name: One of METHODS.
         num_features: Width of the graph's features.
-        num_nodes: How many nodes the graph has; of use to methods with weights a node, and only to them.
-        task: How many models and classes (see `Supervision.task`); for supervised methods, and only for them.
+        num_nodes: How many nodes the graph has; needed by methods with weights per node.
+        task: How many models and classes (see `Supervision.task`); for supervised methods only.
         seed: Decides the weights.
-        settings: Hyper-parameters; those left out have the method's defaults.
+        settings: Hyper-parameters; the others keep the method's defaults.
     """
     method = find(name)
     values = checked(method, settings or {})
     seed = checked_seed(seed)
     if method.supervised and task is None:
         raise InputError(f"{name} is supervised and needs labels; give them (--labels FILE, fit(graph, y))")
-    require_room(method, num_features, num_nodes=num_nodes, task=task, values=values)
-    # Layers draw their weights from torch's global CPU generator; it and those of accelerators are left as
-    # they were.
+    require_room(method, num_features, num_nodes=num_nodes, values=values)
+    # Layers draw their weights from torch's global CPU generator, whose state is restored afterwards.
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         made = method(num_features, *(task or ()) if method.supervised else (), **values)
@@ -115,7 +111,7 @@ def create(
 def resolved_settings(
     name: str, preset_name: str | None, dataset: str, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Every hyper-parameter of a method: as given, else as the preset has it, else the default."""
+    """Every hyper-parameter of a method: the given value, else that of the preset, else the default."""
     method = find(name)
     chosen = preset(preset_name, name, dataset) if preset_name else {}
     defaults = {parameter.name: parameter.default for parameter in parameters(method).values()}

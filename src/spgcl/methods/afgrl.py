@@ -13,13 +13,13 @@ from spgcl.engine.kernels import nearest
 from spgcl.engine.similarity import largest
 from spgcl.engine.tensors import SparseMatrix
 from spgcl.graph import Graph
-from spgcl.methods.method import Method, Prepared
+from spgcl.methods.method import Method
 from spgcl.methods.parts.edge_keys import PreparedPairs, is_entry
 from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.parts.schedules import cosine_schedule, move_average
 from spgcl.methods.ranges import Count, Factor, Fraction, Positive, Size, Width
 
-# Similarities of one block of rows with all nodes, or with all centres, are never larger than this.
+# Largest block of similarities of rows with all nodes, or with all centres.
 BLOCK_BYTES = 64 * 2**20
 
 
@@ -29,9 +29,9 @@ def neighbour_loss(predictions: Tensor, targets: Tensor, pairs: SparseMatrix) ->
     The sum over pairs is one sparse product, so that memory grows with nodes and not with pairs.
 
     Args:
-        predictions: What the predictor makes of the online embeddings (Z), shape (nodes, width).
+        predictions: The predictor's output for the online embeddings (Z), shape (nodes, width).
         targets: The target encoder's embeddings (H), same shape, without gradient.
-        pairs: Entries of 1 where j is a positive of i; on CUDA as many in every row, some of them 0.
+        pairs: Entries of 1 where j is a positive of i; on CUDA equally many per row, some of them 0.
     """
     known = normalize(targets, dim=1)
     wanted = partner_sums(known, pairs) if known.is_cuda else pairs @ known + pairs.transposed @ known
@@ -39,7 +39,7 @@ def neighbour_loss(predictions: Tensor, targets: Tensor, pairs: SparseMatrix) ->
 
 
 def partner_sums(vectors: Tensor, pairs: SparseMatrix) -> Tensor:
-    """For every node the vectors of its partners in pairs, added up, where all rows have as many entries."""
+    """Summed vectors of every node's partners in pairs; all rows have equally many entries."""
     shape = (len(vectors), -1)
     sums = torch.zeros_like(vectors)
     for nodes, values in zip(pairs.columns.view(shape).T, pairs.values.view(shape).T, strict=True):
@@ -49,35 +49,36 @@ def partner_sums(vectors: Tensor, pairs: SparseMatrix) -> Tensor:
 
 
 def nearest_nodes(vectors: Tensor, others: Tensor, count: int, block_bytes: int = BLOCK_BYTES) -> Tensor:
-    """The `count` nodes with the most similar row of `others`, a node itself always first (B_i).
+    """The `count` nodes with the most similar row of `others`, always with the node itself (B_i).
 
     Args:
         vectors: Normalised rows, shape (nodes, width).
         others: Normalised rows of the same nodes.
-        count: How many, the node itself counted.
+        count: How many, including the node itself.
         block_bytes: Largest size of a block of similarities.
     """
     found = []
     count, columns = min(count, len(vectors)), extended(others)
     blocks = _row_blocks(len(vectors), len(columns), vectors, block_bytes)
-    halved = nearest.serve(vectors)
-    if halved:
+    in_half = nearest.serve(vectors)
+    if in_half:
         vectors, columns = vectors.half(), columns.half()
     for rows in blocks:
         similarities = _products(vectors[rows], columns)
         similarities[:, len(others) :] = -torch.inf
         similarities.diagonal(rows.start).fill_(torch.inf)
-        chosen = nearest.largest_columns(similarities, count) if halved else largest(similarities, count)[1]
-        found.append(chosen)
+        found.append(
+            nearest.largest_columns(similarities, count) if in_half else largest(similarities, count)[1]
+        )
     return torch.cat(found)
 
 
 def k_means(vectors: Tensor, centres: Tensor, iterations: int, block_bytes: int = BLOCK_BYTES) -> Tensor:
-    """Lloyd's algorithm from several sets of centres at once; a cluster that lost its nodes stays put.
+    """Lloyd's algorithm from several sets of centres at once; the centre of an empty cluster stays.
 
     Args:
-        vectors: One row a node, its length around 1: products of halves may be taken of it.
-        centres: Where to start, shape (clusterings, clusters, width).
+        vectors: One row per node, of length around 1, so that products may be taken in float16.
+        centres: Initial centres, shape (clusterings, clusters, width).
         iterations: How often centres move to the mean of their nodes.
         block_bytes: Largest size of a block of distances.
 
@@ -96,7 +97,7 @@ def k_means(vectors: Tensor, centres: Tensor, iterations: int, block_bytes: int 
 
 
 def shared_clusters(clusters: Tensor, chosen: Tensor) -> Tensor:
-    """Whether a node and each of its chosen ones fall together in any clustering (C_i), shape of `chosen`."""
+    """Whether a node shares a cluster with its chosen ones in any clustering, shape of `chosen` (C_i)."""
     together = torch.zeros(chosen.shape, dtype=torch.bool, device=chosen.device)
     for labels in clusters:
         together |= labels[:, None] == labels[chosen]
@@ -105,7 +106,7 @@ def shared_clusters(clusters: Tensor, chosen: Tensor) -> Tensor:
 
 def _nearest_centres(vectors: Tensor, centres: Tensor, block_bytes: int) -> Tensor:
     flat = centres.flatten(0, 1)
-    # Half the squared norm stands for the whole distance: the norm of the row is the same for all centres.
+    # The nearest centre maximises x . c - |c|^2 / 2, as the norm of the row is the same for all centres.
     offsets = -centres.square().sum(dim=2) / 2
     closest = []
     for rows in _row_blocks(len(vectors), len(flat), centres, block_bytes):
@@ -118,13 +119,13 @@ def _nearest_centres(vectors: Tensor, centres: Tensor, block_bytes: int) -> Tens
 
 
 def marked_means(vectors: Tensor, clusters: Tensor, centres: Tensor) -> Tensor:
-    """Mean row of every cluster, or its centre where it is empty, by dense products of fixed shapes.
+    """Mean row of every cluster, or its centre if it is empty, by dense products of fixed shapes.
 
-    Rows of cluster -1 are in none.
+    Rows of cluster -1 belong to none.
     """
     num_clusters = centres.shape[1]
     numbers = torch.arange(num_clusters, dtype=clusters.dtype, device=clusters.device)[:, None]
-    # As many clusterings at a time as their marks have room for.
+    # As many clusterings at a time as fit into a block.
     together = max(1, BLOCK_BYTES // (num_clusters * len(vectors) * vectors.element_size()))
     means = []
     for labels, before in zip(*(torch.split(one, together) for one in (clusters, centres)), strict=True):
@@ -136,7 +137,7 @@ def marked_means(vectors: Tensor, clusters: Tensor, centres: Tensor) -> Tensor:
 
 
 def sorted_means(vectors: Tensor, clusters: Tensor, centres: Tensor) -> Tensor:
-    """The same by a sort of the nodes, which is far less work."""
+    """The same by sorting the nodes, which is far less work."""
     num_clusterings, num_clusters, _ = centres.shape
     shifts = torch.arange(num_clusterings, device=clusters.device)[:, None] * num_clusters
     nodes = torch.arange(len(vectors), device=clusters.device).expand_as(clusters)
@@ -152,7 +153,7 @@ def sorted_means(vectors: Tensor, clusters: Tensor, centres: Tensor) -> Tensor:
 
 
 def _products(rows: Tensor, others: Tensor) -> Tensor:
-    """Products of all rows with all others; of halves in float32."""
+    """Products of all rows with all others; in float32 if they are float16."""
     if rows.dtype == torch.half:
         return torch.mm(rows, others.T, out_dtype=torch.float32)
     return rows @ others.T
@@ -163,24 +164,16 @@ def _row_blocks(num_rows: int, width: int, like: Tensor, block_bytes: int) -> li
     return [slice(start, start + size) for start in range(0, num_rows, size)]
 
 
-class AFGRL(Method):
+class AFGRL(Method[PreparedPairs]):
     """Positives are near in embedding space and either neighbours or in the same cluster; no augmentation.
 
     Args:
-        num_features: Width of the graph's features.
-        layers: Convolutions in the encoder.
-        hidden: Width of the encoder and of the embedding.
         predictor_width: Hidden width of the predictor.
-        batch_norm: After every convolution: none, without learnable scale and shift, or with them.
-        normalise_features: Divide feature rows by their L1 norm.
-        neighbours: Nearest nodes in embedding space, the node itself counted (k).
+        neighbours: Nearest nodes in embedding space, including the node itself (k).
         clusters: Clusters of a k-means clustering (K); no more than there are nodes.
-        clusterings: Clusterings with starts of their own, of which one has to join two nodes (M).
+        clusterings: Independent clusterings; two nodes count as joined if one of them joins them (M).
         cluster_steps: Iterations of a clustering.
         decay: Decay of the target's moving average at the start; it rises to 1 along a cosine.
-        steps: Updates of the weights.
-        learning_rate: Of AdamW.
-        weight_decay: Of AdamW.
     """
 
     static = True
@@ -203,8 +196,8 @@ class AFGRL(Method):
         learning_rate: Positive = 1e-3,
         weight_decay: float = 1e-5,
     ) -> None:
-        super().__init__()
-        self.online = gcn_encoder(num_features, hidden, layers=layers, batch_norm=batch_norm)
+        super().__init__(steps, learning_rate, weight_decay, normalise_features)
+        self.online = gcn_encoder(num_features, hidden=hidden, layers=layers, batch_norm=batch_norm)
         self.target = copy.deepcopy(self.online).requires_grad_(False)
         self.predictor = nn.Sequential(
             _linear(hidden, predictor_width),
@@ -212,19 +205,16 @@ class AFGRL(Method):
             nn.PReLU(),
             _linear(predictor_width, hidden),
         )
-        self.normalise_features = normalise_features
         self.neighbours, self.clusters, self.clusterings = neighbours, clusters, clusterings
         self.cluster_steps, self.decay = cluster_steps, decay
-        self.products_a_pair = hidden
-        self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
+        self.products_per_pair = hidden
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedPairs:
-        """Normalise the adjacency and, if asked, the features; number the edges."""
-        return PreparedPairs.of(graph, device, normalise_features=self.normalise_features)
+        """Also number the edges."""
+        return PreparedPairs.of(self.on_device(graph, device))
 
-    def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
+    def loss(self, prepared: PreparedPairs, step: int, generator: torch.Generator) -> Tensor:
         """Find the positives of all nodes with both encoders, then the loss over them."""
-        assert isinstance(prepared, PreparedPairs)
         embeddings = self.online(prepared.graph, None, None)
         with torch.no_grad():
             targets = self.target(prepared.graph, None, None)
@@ -234,9 +224,9 @@ class AFGRL(Method):
     def positives(
         self, embeddings: Tensor, targets: Tensor, keys: Tensor, generator: torch.Generator
     ) -> SparseMatrix:
-        """P_i of every node: the nearest that are neighbours, or share a cluster, and the node itself."""
+        """P_i of every node: itself, and those of the nearest that are neighbours or share a cluster."""
         known = normalize(targets, dim=1)
-        # In ascending order, as the rows of a sparse matrix have to be.
+        # Sorted, as a sparse matrix needs its rows.
         chosen = nearest_nodes(normalize(embeddings, dim=1), known, self.neighbours).sort(dim=1).values
         num_nodes = len(known)
         draws = torch.rand(self.clusterings, num_nodes, generator=generator, device=known.device)
@@ -245,7 +235,7 @@ class AFGRL(Method):
         rows = torch.arange(num_nodes, device=chosen.device)[:, None]
         kept = is_entry(rows * num_nodes + chosen, keys) | shared_clusters(clusters, chosen)
         if kept.is_cuda:
-            # Entries of value 0 instead of none: a step has the same shapes each time, and can be recorded.
+            # Zeros instead of missing entries: shapes are the same at every step, which can be captured.
             ends = torch.arange(0, kept.numel() + 1, kept.shape[1], device=chosen.device)
             return SparseMatrix(ends, chosen.reshape(-1), kept.reshape(-1).to(known.dtype), num_nodes)
         pointers = torch.zeros(num_nodes + 1, dtype=torch.int64, device=chosen.device)
@@ -257,13 +247,13 @@ class AFGRL(Method):
         """Move the target towards the online encoder."""
         move_average(self.target, self.online, 1 - (1 - self.decay) * cosine_schedule(step, self.steps))
 
-    def embed(self, prepared: Prepared) -> Tensor:
+    def embed(self, prepared: PreparedPairs) -> Tensor:
         """The output of the online encoder."""
         return self.online.embed(prepared.graph)
 
 
 def _linear(width: int, out_width: int) -> nn.Linear:
-    """A linear layer that starts as the authors' does."""
+    """A linear layer initialised as in the authors' code."""
     layer = nn.Linear(width, out_width)
     nn.init.xavier_uniform_(layer.weight)
     nn.init.constant_(layer.bias, 0.01)

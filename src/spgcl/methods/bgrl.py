@@ -9,7 +9,7 @@ from torch.nn.functional import cosine_similarity
 from spgcl.engine.encoders import BatchNorm
 from spgcl.engine.tensors import GraphTensors
 from spgcl.methods.method import Method, Prepared
-from spgcl.methods.parts.augment import drop_edges, mask_features
+from spgcl.methods.parts.augment import random_view
 from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.parts.schedules import cosine_schedule, move_average
 from spgcl.methods.ranges import Count, Fraction, Positive, Width
@@ -19,31 +19,26 @@ def bootstrap_loss(predictions: Tensor, targets: Tensor) -> Tensor:
     """One direction of Eq. 1: one minus the mean cosine of every prediction with its target.
 
     Args:
-        predictions: What the predictor makes of one view, shape (nodes, width).
+        predictions: The predictor's output for one view, shape (nodes, width).
         targets: The target encoder's embeddings of the other view, same shape.
     """
     return 1 - cosine_similarity(predictions, targets, dim=-1).mean()
 
 
 class BGRL(Method):
-    """An online encoder predicts, from one view, what a slowly moving target encoder makes of the other.
+    """An online encoder predicts, from one view, a slowly moving target encoder's embedding of the other.
 
     Args:
-        num_features: Width of the graph's features.
         hidden: Width of the first convolution.
         embedding_width: Width of the second convolution and of the embedding.
         predictor_width: Hidden width of the predictor.
-        batch_norm: After every convolution: none, without learnable scale and shift, or with them.
-        normalise_features: Divide feature rows by their L1 norm.
-        drop_edges_1: Share of edges removed in the first view (p_e,1).
-        drop_edges_2: Share of edges removed in the second view (p_e,2).
-        mask_features_1: Share of feature columns masked in the first view (p_f,1).
-        mask_features_2: Share of feature columns masked in the second view (p_f,2).
+        drop_edges_1: Fraction of edges removed in the first view (p_e,1).
+        drop_edges_2: Fraction of edges removed in the second view (p_e,2).
+        mask_features_1: Fraction of feature columns masked in the first view (p_f,1).
+        mask_features_2: Fraction of feature columns masked in the second view (p_f,2).
         decay: Decay of the target's moving average at the start (tau); it rises to 1 along a cosine.
-        warm_up: Share of the steps in which the learning rate rises, before it falls along a cosine.
-        steps: Updates of the weights.
+        warm_up: Fraction of the steps in which the learning rate rises, before it falls along a cosine.
         learning_rate: Of AdamW, at its peak.
-        weight_decay: Of AdamW.
     """
 
     static = True
@@ -67,27 +62,22 @@ class BGRL(Method):
         learning_rate: Positive = 5e-4,
         weight_decay: float = 1e-5,
     ) -> None:
-        super().__init__()
+        super().__init__(steps, learning_rate, weight_decay, normalise_features)
         widths = (num_features, hidden, embedding_width)
         self.online = _convolutions(*widths, batch_norm)
-        # Initialised by draws of its own, as in the published code: not a copy of the online encoder.
+        # With its own random weights, as in the published code: not a copy of the online encoder.
         self.target = _convolutions(*widths, batch_norm).requires_grad_(False)
         self.predictor = nn.Sequential(
             nn.Linear(embedding_width, predictor_width),
             nn.PReLU(),
             nn.Linear(predictor_width, embedding_width),
         )
-        self.normalise_features = normalise_features
         self.rates = ((drop_edges_1, mask_features_1), (drop_edges_2, mask_features_2))
         self.decay, self.warm_up = decay, warm_up
-        self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Eq. 1 in both directions."""
-        first, second = (
-            mask_features(drop_edges(prepared.graph, edge_rate, generator), feature_rate, generator)
-            for edge_rate, feature_rate in self.rates
-        )
+        first, second = (random_view(prepared.graph, *rates, generator) for rates in self.rates)
         with torch.no_grad():
             first_targets, second_targets = encode(self.target, first), encode(self.target, second)
         first_predictions = self.predictor(encode(self.online, first))
@@ -114,7 +104,7 @@ class BGRL(Method):
 
 
 def encode(layers: nn.Module, graph: GraphTensors) -> Tensor:
-    """Embeddings of all nodes by encoders of one layer each, every one reading what the last one wrote."""
+    """Embeddings of all nodes by one-layer encoders, each of which reads the output of the one before."""
     for layer in layers.children():
         graph = replace(graph, features=layer(graph, None, None))
     assert isinstance(graph.features, Tensor)
@@ -122,8 +112,8 @@ def encode(layers: nn.Module, graph: GraphTensors) -> Tensor:
 
 
 def _convolutions(num_features: int, hidden: int, width: int, batch_norm: BatchNorm) -> nn.ModuleList:
-    """Two convolutions of different widths, each with a normalisation and an activation of its own."""
+    """Two convolutions of different widths, each with its own normalisation and activation."""
     return nn.ModuleList(
-        gcn_encoder(inputs, outputs, layers=1, batch_norm=batch_norm)
+        gcn_encoder(inputs, hidden=outputs, layers=1, batch_norm=batch_norm)
         for inputs, outputs in ((num_features, hidden), (hidden, width))
     )

@@ -1,4 +1,4 @@
-"""DGI: nodes of the graph are told from nodes of a shuffled one (Velickovic et al., ICLR 2019)."""
+"""DGI: nodes of the graph against nodes of a shuffled one (Velickovic et al., ICLR 2019)."""
 
 import torch
 from torch import Tensor
@@ -12,19 +12,7 @@ from spgcl.methods.ranges import Count, Factor, Positive, Width
 
 
 class DGI(Method):
-    """A discriminator learns which nodes go with a summary of the graph: real ones, not shuffled ones.
-
-    Args:
-        num_features: Width of the graph's features.
-        layers: Convolutions in the encoder.
-        hidden: Width of the encoder and of the embedding.
-        activation: Activation of the encoder.
-        batch_norm: After every layer: none, without learnable scale and shift, or with them.
-        normalise_features: Divide feature rows by their L1 norm.
-        steps: Updates of the weights.
-        learning_rate: Of AdamW.
-        weight_decay: Of AdamW.
-    """
+    """A discriminator learns which nodes go with a summary of the graph: real ones, not shuffled ones."""
 
     static = True
 
@@ -41,13 +29,11 @@ class DGI(Method):
         learning_rate: Positive = 1e-3,
         weight_decay: float = 0.0,
     ) -> None:
-        super().__init__()
+        super().__init__(steps, learning_rate, weight_decay, normalise_features)
         self.encoder = gcn_encoder(
-            num_features, hidden, layers=layers, activation=activation, batch_norm=batch_norm
+            num_features, hidden=hidden, layers=layers, activation=activation, batch_norm=batch_norm
         )
         self.discriminator = Bilinear(hidden, hidden)
-        self.normalise_features = normalise_features
-        self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Score the nodes of the graph and of its shuffled copy against the summary of the graph."""

@@ -11,14 +11,15 @@ from torch import Tensor
 
 from spgcl.engine.tensors import GraphTensors, SparseMatrix
 from spgcl.graph import Graph
+from spgcl.graph.propagate import inverse
 from spgcl.methods.memory import require_bytes
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.ranges import Width
 
 
 @dataclass(eq=False, kw_only=True)
-class TransitionPrepared(Prepared):
-    """A graph with what a projection needs of it.
+class PreparedFastRP(Prepared):
+    """A graph with the matrices of the projection.
 
     Attributes:
         transitions: D^-1 A; rows of nodes without (out-)neighbours are empty.
@@ -29,17 +30,16 @@ class TransitionPrepared(Prepared):
     strengths: Tensor
 
 
-class FastRP(Method):
-    """A weighted sum of randomly projected powers of the transition matrix; features are not looked at.
+class FastRP(Method[PreparedFastRP]):
+    """A weighted sum of randomly projected powers of the transition matrix; features are not used.
 
     Args:
-        num_features: Width of the graph's features; not looked at.
         hidden: Width of the embedding (d).
         first_weight: Weight of the first power (alpha_1).
         second_weight: Weight of the second power (alpha_2).
         third_weight: Weight of the third power (alpha_3).
         fourth_weight: Weight of the fourth power (alpha_4).
-        degree_penalty: How much nodes of high degree are toned down (-beta).
+        degree_penalty: How much less nodes of high degree count (-beta).
     """
 
     inductive = False
@@ -60,28 +60,26 @@ class FastRP(Method):
         super().__init__()
         self.hidden, self.degree_penalty = hidden, degree_penalty
         self.powers = (first_weight, second_weight, third_weight, fourth_weight)
-        # The projection is drawn again from this number, which is all that a saved run has to keep of it.
+        # A saved run keeps only this seed of the projection.
         self.register_buffer("seed", torch.randint(2**62, ()))
 
-    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
-        """Divide the rows of the adjacency by their sums, if the embeddings will have room."""
-        # The projection, a power of the transitions times it, and their sum.
+    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedFastRP:
+        """Divide the rows of the adjacency by their sums, if memory suffices for the embeddings."""
+        # The projection, its product with a power of the transitions, and the sum of these.
         needed = 3 * 4 * graph.num_nodes * self.hidden
-        require_bytes(type(self), "the embeddings and what they are added up from", needed)
+        require_bytes("the sum of projections", needed, ["hidden"])
         adjacency = graph.adjacency
         departures, arrivals = (adjacency.sum(axis=axis, dtype=np.float64) for axis in (1, 0))
-        scale = np.divide(1, departures, out=np.zeros_like(departures), where=departures > 0)
-        transitions = sparse.csr_array(sparse.diags_array(scale) @ adjacency, dtype=np.float32)
-        return TransitionPrepared(
+        transitions = sparse.csr_array(sparse.diags_array(inverse(departures)) @ adjacency, dtype=np.float32)
+        return PreparedFastRP(
             GraphTensors.of(graph, device),
             transitions=SparseMatrix.of(transitions, device),
             strengths=torch.as_tensor(arrivals.astype(np.float32), device=device),
         )
 
     @torch.no_grad()
-    def embed(self, prepared: Prepared) -> Tensor:
+    def embed(self, prepared: PreparedFastRP) -> Tensor:
         """Algorithm 1, and columns of mean 0 and deviation 1, as in the authors' code."""
-        assert isinstance(prepared, TransitionPrepared)
         generator = torch.Generator().manual_seed(int(self.seed))
         projection = very_sparse_projection(prepared.graph.num_nodes, self.hidden, generator)
         vectors = projected_powers(
@@ -96,7 +94,7 @@ class FastRP(Method):
 
 
 def very_sparse_projection(num_nodes: int, width: int, generator: torch.Generator) -> Tensor:
-    """The random matrix R: with s = sqrt(num_nodes), one entry in s is not zero, and then + or - sqrt(s)."""
+    """The random matrix R: with s = sqrt(num_nodes), one entry in s is + or - sqrt(s), the others are 0."""
     rarity = math.sqrt(num_nodes)
     draws = torch.rand(num_nodes, width, generator=generator)
     signs = (draws < 0.5 / rarity).float() - (draws >= 1 - 0.5 / rarity).float()

@@ -1,4 +1,4 @@
-"""GAE: graph auto-encoder (Kipf and Welling, 2016)."""
+"""GAE and VGAE: graph auto-encoders, plain and variational (Kipf and Welling, 2016)."""
 
 from typing import Annotated, Any
 
@@ -7,29 +7,29 @@ from torch import Tensor
 
 from spgcl.engine.all_pairs import SOFTPLUS_PRODUCTS
 from spgcl.engine.convolutions import Block, Convolution
-from spgcl.engine.encoders import BatchNorm
+from spgcl.engine.encoders import BatchNorm, Encoder
 from spgcl.graph import Graph
-from spgcl.methods.method import Method, Prepared
+from spgcl.methods.method import Method
 from spgcl.methods.parts.edge_keys import PreparedPairs
 from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.parts.reconstruction import reconstruction
 from spgcl.methods.ranges import Count, Fraction, Positive, SizesMemory, Width
 
+# Deviations above e^10 mean nothing and would overflow when squared twice.
+MAX_LOG_DEVIATION = 10.0
 
-class GAE(Method):
-    """Two convolutions whose outputs' inner products tell edges from other pairs of nodes.
+NegativeRatio = Annotated[int, SizesMemory.IF_RAISED]
+
+
+class GAE(Method[PreparedPairs]):
+    """Two convolutions whose outputs' inner products separate edges from other pairs of nodes.
 
     Args:
-        num_features: Width of the graph's features.
         hidden: Width of the first convolution.
         embedding_width: Width of the second convolution and of the embedding.
-        dropout: Share of activations dropped after the first convolution.
+        dropout: Fraction of activations dropped after the first convolution.
         batch_norm: After the first convolution: none, without learnable scale and shift, or with them.
-        normalise_features: Divide feature rows by their L1 norm.
-        negative_ratio: Pairs drawn as non-edges at every step, an edge; 0 takes all pairs, as the paper does.
-        steps: Updates of the weights.
-        learning_rate: Of AdamW.
-        weight_decay: Of AdamW.
+        negative_ratio: Pairs drawn as non-edges per edge at every step; 0 takes all pairs, as the paper does.
     """
 
     static = True
@@ -44,34 +44,112 @@ class GAE(Method):
         dropout: Fraction = 0.0,
         batch_norm: BatchNorm = "none",
         normalise_features: bool = True,
-        negative_ratio: Annotated[int, SizesMemory.IF_RAISED] = 1,
+        negative_ratio: NegativeRatio = 1,
         steps: Count = 200,
         learning_rate: Positive = 1e-3,
         weight_decay: float = 0.0,
     ) -> None:
-        super().__init__()
-        self.first = gcn_encoder(
-            num_features, hidden, layers=1, activation="relu", dropout=dropout, batch_norm=batch_norm
-        )
+        super().__init__(steps, learning_rate, weight_decay, normalise_features)
+        self.first = _first_layer(num_features, hidden, dropout, batch_norm)
         self.second = Convolution(hidden, embedding_width)
-        self.normalise_features, self.negative_ratio = normalise_features, negative_ratio
-        self.products_a_pair = 0.0 if negative_ratio else SOFTPLUS_PRODUCTS * embedding_width
-        self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
+        self.negative_ratio = negative_ratio
+        self.products_per_pair = _products_per_pair(negative_ratio, embedding_width)
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedPairs:
-        """Normalise the adjacency and, if asked, the features; number the edges."""
-        return PreparedPairs.of(graph, device, normalise_features=self.normalise_features)
+        """Also number the edges."""
+        return PreparedPairs.of(self.on_device(graph, device))
 
-    def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
+    def loss(self, prepared: PreparedPairs, step: int, generator: torch.Generator) -> Tensor:
         """The reconstruction term of Eq. 3, with Z of Eq. 4."""
-        assert isinstance(prepared, PreparedPairs)
         graph = prepared.graph
         vectors = self.second(self.first(graph, None, generator), Block(graph.adjacency))
         return reconstruction(vectors, prepared, self.negative_ratio, generator)
 
-    @torch.no_grad()
-    def embed(self, prepared: Prepared) -> Tensor:
+    def embed(self, prepared: PreparedPairs) -> Tensor:
         """Z, the output of the second convolution."""
+        return _embeddings(prepared, self.first, self.second)
+
+
+class VGAE(Method[PreparedPairs]):
+    """An auto-encoder that describes every node by a normal distribution; the embedding is its mean.
+
+    Args:
+        hidden: Width of the first convolution, which means and deviations share.
+        embedding_width: Width of the means and of the deviations.
+        dropout: Fraction of activations dropped after the first convolution.
+        batch_norm: After the first convolution: none, without learnable scale and shift, or with them.
+        negative_ratio: Pairs drawn as non-edges per edge at every step; 0 takes all pairs, as the paper does.
+        divergence_weight: Weight of the KL term; 1 is Eq. 3.
+    """
+
+    static = True
+    fewer_pairs = "negative_ratio=1"
+
+    def __init__(
+        self,
+        num_features: int,
+        *,
+        hidden: Width = 512,
+        embedding_width: Width = 256,
+        dropout: Fraction = 0.0,
+        batch_norm: BatchNorm = "none",
+        normalise_features: bool = True,
+        negative_ratio: NegativeRatio = 1,
+        divergence_weight: float = 1.0,
+        steps: Count = 200,
+        learning_rate: Positive = 0.01,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(steps, learning_rate, weight_decay, normalise_features)
+        self.first = _first_layer(num_features, hidden, dropout, batch_norm)
+        self.means = Convolution(hidden, embedding_width)
+        self.log_deviations = Convolution(hidden, embedding_width)
+        self.negative_ratio, self.divergence_weight = negative_ratio, divergence_weight
+        self.products_per_pair = _products_per_pair(negative_ratio, embedding_width)
+
+    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedPairs:
+        """Also number the edges."""
+        return PreparedPairs.of(self.on_device(graph, device))
+
+    def loss(self, prepared: PreparedPairs, step: int, generator: torch.Generator) -> Tensor:
+        """The negated Eq. 3, divided by the number of pairs; Z is one sample."""
         graph = prepared.graph
-        embeddings: Tensor = self.second(self.first.embed(graph), Block(graph.adjacency))
-        return embeddings
+        hidden, block = self.first(graph, None, generator), Block(graph.adjacency)
+        means = self.means(hidden, block)
+        log_deviations = self.log_deviations(hidden, block).clamp(max=MAX_LOG_DEVIATION)
+        noise = torch.randn(means.shape, generator=generator, device=means.device, dtype=means.dtype)
+        drawn = means + noise * log_deviations.exp()
+        divergence = divergence_from_prior(means, log_deviations) / graph.num_nodes
+        likelihood = reconstruction(drawn, prepared, self.negative_ratio, generator)
+        return likelihood + self.divergence_weight * divergence
+
+    def embed(self, prepared: PreparedPairs) -> Tensor:
+        """The means (mu) of all nodes."""
+        return _embeddings(prepared, self.first, self.means)
+
+
+def divergence_from_prior(means: Tensor, log_deviations: Tensor) -> Tensor:
+    """KL of the nodes' normal distributions from the standard one, averaged over nodes.
+
+    Args:
+        means: One row per node (mu).
+        log_deviations: Logarithms of the standard deviations (log sigma), same shape.
+    """
+    terms = 1 + 2 * log_deviations - means.square() - (2 * log_deviations).exp()
+    return -terms.sum(dim=1).mean() / 2
+
+
+def _first_layer(num_features: int, hidden: int, dropout: float, batch_norm: BatchNorm) -> Encoder:
+    return gcn_encoder(
+        num_features, hidden=hidden, layers=1, activation="relu", dropout=dropout, batch_norm=batch_norm
+    )
+
+
+def _products_per_pair(negative_ratio: int, width: int) -> float:
+    return 0.0 if negative_ratio else SOFTPLUS_PRODUCTS * width
+
+
+@torch.no_grad()
+def _embeddings(prepared: PreparedPairs, first: Encoder, second: Convolution) -> Tensor:
+    embeddings: Tensor = second(first.embed(prepared.graph), Block(prepared.graph.adjacency))
+    return embeddings

@@ -11,8 +11,9 @@ from torch import Tensor, nn
 from spgcl.engine.encoders import Activation, BatchNorm
 from spgcl.engine.tensors import GraphTensors
 from spgcl.graph import Graph
+from spgcl.graph.propagate import inverse
 from spgcl.methods.method import Method, Prepared
-from spgcl.methods.parts.augment import drop_edges, mask_features
+from spgcl.methods.parts.augment import random_view
 from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.parts.node_contrast import CONTRAST_PRODUCTS, node_contrast, projection_head
 from spgcl.methods.ranges import Count, Factor, Fraction, Positive, Width
@@ -20,7 +21,7 @@ from spgcl.methods.ranges import Count, Factor, Fraction, Positive, Width
 Centrality = Literal["degree", "eigenvector", "pagerank"]
 Numbers = NDArray[np.float64]
 
-# Share of a visitor that follows an edge; the rest goes anywhere.
+# Probability of following an edge instead of jumping to a random node.
 DAMPING = 0.85
 ROUNDS = 1000
 TOLERANCE = 1e-10
@@ -28,36 +29,30 @@ TOLERANCE = 1e-10
 
 @dataclass(eq=False, kw_only=True)
 class PreparedGCA(Prepared):
-    """A graph with how readily its edges and feature columns are taken away, relative to their mean.
+    """A graph with the removal rates of its edges and feature columns, relative to their mean.
 
     Attributes:
-        edges: One number an entry of the adjacency; what stands at self loops is not used.
-        columns: One number a feature column.
+        edges: One number per entry of the adjacency; those of self loops are not used.
+        columns: One number per feature column.
     """
 
     edges: Tensor
     columns: Tensor
 
 
-class GCA(Method):
+class GCA(Method[PreparedGCA]):
     """GRACE with views that spare what is important: edges at central nodes, features of central nodes.
 
     Args:
-        num_features: Width of the graph's features.
         centrality: What makes a node important (phi_c).
-        cut_off: Largest probability to be taken away (p_tau).
-        hidden: Width of the embedding.
+        cut_off: Largest probability of removal (p_tau).
         widening: How many times as wide the encoder's first layer is.
         projection: Width inside the projection head (g).
-        activation: Activation of the encoder.
-        batch_norm: After every layer: none, without learnable scale and shift, or with them.
-        normalise_features: Divide feature rows by their L1 norm.
-        drop_edges_first: Mean share of edges removed in the first view (p_e), before the cut-off.
+        drop_edges_first: Mean fraction of edges removed in the first view (p_e), before the cut-off.
         drop_edges_second: The same in the second view.
-        mask_features_first: Mean share of feature columns set to zero in the first view (p_f).
+        mask_features_first: Mean fraction of feature columns set to zero in the first view (p_f).
         mask_features_second: The same in the second view.
         temperature: What similarities are divided by (tau).
-        steps: Updates of the weights.
         learning_rate: Of Adam.
         weight_decay: Of Adam, as a gradient of the squared weights.
     """
@@ -69,14 +64,14 @@ class GCA(Method):
         self,
         num_features: int,
         *,
-        centrality: Centrality = "degree",
-        cut_off: Fraction = 0.7,
         hidden: Width = 256,
         widening: Factor = 1,
         projection: Width = 32,
         activation: Activation = "prelu",
         batch_norm: BatchNorm = "plain",
         normalise_features: bool = True,
+        centrality: Centrality = "degree",
+        cut_off: Fraction = 0.7,
         drop_edges_first: Fraction = 0.3,
         drop_edges_second: Fraction = 0.4,
         mask_features_first: Fraction = 0.1,
@@ -86,50 +81,35 @@ class GCA(Method):
         learning_rate: Positive = 0.01,
         weight_decay: float = 1e-5,
     ) -> None:
-        super().__init__()
+        super().__init__(steps, learning_rate, weight_decay, normalise_features)
         self.encoder = gcn_encoder(
-            num_features, hidden, activation=activation, batch_norm=batch_norm, widening=widening
+            num_features, hidden=hidden, activation=activation, batch_norm=batch_norm, widening=widening
         )
         self.head = projection_head(hidden, projection, nn.ELU())
         self.centrality, self.cut_off = CENTRALITIES[centrality], cut_off
-        self.normalise_features = normalise_features
-        self.rates = (
-            (drop_edges_first, mask_features_first),
-            (drop_edges_second, mask_features_second),
-        )
+        self.rates = ((drop_edges_first, mask_features_first), (drop_edges_second, mask_features_second))
         self.temperature = temperature
-        self.products_a_pair = CONTRAST_PRODUCTS * hidden
-        self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
+        self.products_per_pair = CONTRAST_PRODUCTS * hidden
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedGCA:
-        """Normalise the graph and rank its edges and feature columns by the centrality of their nodes."""
-        tensors = GraphTensors.of(graph, device, normalise_features=self.normalise_features)
-        scores = self.centrality(graph)
-        edges = edge_readiness(tensors, torch.from_numpy(scores)).float().to(device)
-        columns = column_readiness(graph, scores).float().to(device)
+        """Rank edges and feature columns by the centrality of their nodes."""
+        tensors, scores = self.on_device(graph, device), self.centrality(graph)
+        edges = edge_factors(tensors, torch.from_numpy(scores)).float().to(device)
+        columns = column_factors(graph, scores).float().to(device)
         return PreparedGCA(tensors, edges=edges, columns=columns)
 
-    def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
+    def loss(self, prepared: PreparedGCA, step: int, generator: torch.Generator) -> Tensor:
         """Algorithm 1 of the paper: two adaptive views, one encoder and head, the objective."""
-        assert isinstance(prepared, PreparedGCA)
-        first, second = (
-            self.head(self.encoder(self._view(prepared, *rates, generator), None, generator))
-            for rates in self.rates
-        )
+        views = (self._view(prepared, *rates, generator) for rates in self.rates)
+        first, second = (self.head(self.encoder(view, None, generator)) for view in views)
         return node_contrast(first, second, temperature=self.temperature)
 
-    @torch.no_grad()
-    def space(self, prepared: Prepared) -> Tensor:
-        """Output of the head, which the objective compares."""
-        projected: Tensor = self.head(self.embed(prepared))
-        return projected
-
     def _view(
-        self, prepared: PreparedGCA, edge_rate: float, feature_rate: float, generator: torch.Generator
+        self, prepared: PreparedGCA, edge_rate: float, column_rate: float, generator: torch.Generator
     ) -> GraphTensors:
         edge_rates = (prepared.edges * edge_rate).clamp(max=self.cut_off)
-        column_rates = (prepared.columns * feature_rate).clamp(max=self.cut_off)
-        return mask_features(drop_edges(prepared.graph, edge_rates, generator), column_rates, generator)
+        column_rates = (prepared.columns * column_rate).clamp(max=self.cut_off)
+        return random_view(prepared.graph, edge_rates, column_rates, generator)
 
 
 def degree_centrality(graph: Graph) -> Numbers:
@@ -138,10 +118,10 @@ def degree_centrality(graph: Graph) -> Numbers:
 
 
 def eigenvector_centrality(graph: Graph) -> Numbers:
-    """Leading eigenvector of the adjacency, of length 1: central is who is pointed to by central nodes."""
+    """Leading eigenvector of the transposed adjacency, of length 1."""
     pointing = graph.adjacency.T.astype(np.float64).tocsr()
-    # Adding a multiple of the identity leaves eigenvectors as they are and keeps bipartite graphs, whose
-    # eigenvalues come in pairs of opposite sign, from swinging.
+    # Adding a multiple of the identity keeps the eigenvectors and makes the iteration converge on bipartite
+    # graphs, too, whose eigenvalues come in pairs of opposite sign.
     shift = float(pointing.data.mean())
     vector = np.full(graph.num_nodes, graph.num_nodes**-0.5)
     for _ in range(ROUNDS):
@@ -155,15 +135,15 @@ def eigenvector_centrality(graph: Graph) -> Numbers:
 
 
 def pagerank_centrality(graph: Graph) -> Numbers:
-    """PageRank, scaled to mean 1; a node without out-edges sends its visitors anywhere."""
+    """PageRank, scaled to mean 1; from a node without out-edges the walk jumps to a random node."""
     adjacency = graph.adjacency.astype(np.float64)
     sums = np.asarray(adjacency.sum(axis=1))
-    shares = np.divide(1, sums, out=np.zeros_like(sums), where=sums > 0)
+    scale = inverse(sums)
     pointing = adjacency.T.tocsr()
     rank = np.ones(graph.num_nodes)
     for _ in range(ROUNDS):
         lost = rank[sums == 0].sum() / graph.num_nodes
-        following = 1 - DAMPING + DAMPING * (pointing @ (rank * shares) + lost)
+        following = 1 - DAMPING + DAMPING * (pointing @ (rank * scale) + lost)
         moved = float(np.abs(following - rank).max())
         rank = following
         if moved < TOLERANCE:
@@ -178,10 +158,10 @@ CENTRALITIES = {
 }
 
 
-def edge_readiness(graph: GraphTensors, centrality: Tensor) -> Tensor:
-    """How readily every entry of the adjacency is removed, relative to the mean over edges.
+def edge_factors(graph: GraphTensors, centrality: Tensor) -> Tensor:
+    """Removal rate of every entry of the adjacency, relative to the mean over edges; 0 at self loops.
 
-    An undirected edge is as central as its two ends are on average, a directed one as the node it points to.
+    An undirected edge has the mean centrality of its ends, a directed one the centrality of its target.
     """
     # Ranked in double precision on the processor, as not every device has it.
     sources, targets = graph.adjacency.row_of_entry.long().cpu(), graph.adjacency.columns.long().cpu()
@@ -189,18 +169,18 @@ def edge_readiness(graph: GraphTensors, centrality: Tensor) -> Tensor:
     if graph.adjacency.symmetric:
         central = (central + centrality[sources]) / 2
     edges = sources != targets
-    readiness = torch.zeros_like(central)
-    readiness[edges] = relative_readiness(central[edges])
-    return readiness
+    factors = torch.zeros_like(central)
+    factors[edges] = removal_factors(central[edges])
+    return factors
 
 
-def column_readiness(graph: Graph, centrality: Numbers) -> Tensor:
-    """How readily every feature column is masked: less, the larger it is in central nodes."""
+def column_factors(graph: Graph, centrality: Numbers) -> Tensor:
+    """Masking rate of every feature column, relative to their mean; low if it is large in central nodes."""
     central = np.asarray(abs(graph.features).T @ centrality, dtype=np.float64)
-    return relative_readiness(torch.from_numpy(central))
+    return removal_factors(torch.from_numpy(central))
 
 
-def relative_readiness(central: Tensor) -> Tensor:
+def removal_factors(central: Tensor) -> Tensor:
     """(s_max - s) / (s_max - mean s) with s = log(1 + centrality); 1 where all are equally central."""
     scores = central.log1p()
     top = scores.max()

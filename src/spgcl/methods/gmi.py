@@ -1,4 +1,4 @@
-"""GMI: embeddings that tell a node's features, its neighbours' and its edges (Peng et al., WWW 2020)."""
+"""GMI: embeddings informative of a node's features, its neighbours' and its edges (Peng et al., WWW 2020)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,49 +13,41 @@ from spgcl.engine.all_pairs import SOFTPLUS_PRODUCTS, summed_softplus
 from spgcl.engine.convolutions import Convolution
 from spgcl.engine.encoders import Activation, BatchNorm
 from spgcl.engine.pair_products import entry_products, pair_products
-from spgcl.engine.tensors import GraphTensors, SparseMatrix
+from spgcl.engine.tensors import SparseMatrix
 from spgcl.graph import Graph
+from spgcl.graph.propagate import inverse
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.discriminators import Bilinear
 from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.parts.pools import sample_nodes
 from spgcl.methods.ranges import Count, Factor, Positive, Size, Width
 
-# Numbers in a block of products with sampled rows: 64 MiB of float32.
+# Products in a block: 64 MiB of float32.
 BLOCK_NUMBERS = 2**24
 
 
 @dataclass(eq=False, kw_only=True)
-class Neighbourhoods(Prepared):
+class PreparedGMI(Prepared):
     """A graph and the means over its neighbourhoods.
 
     Attributes:
         means: Row i averages over the neighbours of node i, itself left out; empty for an isolated node.
-        features: Means of dense features, computed once; None where features are sparse.
+        features: Means of dense features, computed once; None if features are sparse.
     """
 
     means: SparseMatrix
     features: Tensor | None
 
 
-class GMI(Method):
-    """Maximise what embeddings say about own features, neighbours' features and the adjacency (GMI-mean).
+class GMI(Method[PreparedGMI]):
+    """Maximise information on own features, neighbours' features and the adjacency (GMI-mean).
 
     Args:
-        num_features: Width of the graph's features.
-        layers: Convolutions in the encoder.
-        hidden: Width of the encoder and of the embedding.
-        activation: Activation of the encoder.
-        batch_norm: After every layer: none, without learnable scale and shift, or with them.
-        normalise_features: Divide feature rows by their L1 norm.
-        negatives: Random other nodes that every node is told from.
+        negatives: Random other nodes that every node is contrasted with.
         own_weight: Weight of the term of a node's own features (alpha).
         neighbour_weight: Weight of the term of its neighbours' features (beta).
         structure_weight: Weight of the term of the adjacency (gamma).
         rebuilt_rows: Rows of the adjacency, drawn at every step, whose zeros count; 0 takes all.
-        steps: Updates of the weights.
-        learning_rate: Of AdamW.
-        weight_decay: Of AdamW.
     """
 
     static = True
@@ -79,40 +71,32 @@ class GMI(Method):
         learning_rate: Positive = 1e-3,
         weight_decay: float = 0.0,
     ) -> None:
-        super().__init__()
+        super().__init__(steps, learning_rate, weight_decay, normalise_features)
         self.encoder = gcn_encoder(
-            num_features, hidden, layers=layers, activation=activation, batch_norm=batch_norm
+            num_features, hidden=hidden, layers=layers, activation=activation, batch_norm=batch_norm
         )
         self.own = Bilinear(num_features, hidden)
         self.neighbour = Bilinear(hidden, hidden)
         self.neighbour_activation = nn.PReLU()
-        self.normalise_features = normalise_features
         self.negatives, self.rebuilt_rows = negatives, rebuilt_rows
-        self.own_weight, self.neighbour_weight, self.structure_weight = (
-            own_weight,
-            neighbour_weight,
-            structure_weight,
-        )
-        self.products_a_pair = SOFTPLUS_PRODUCTS * hidden if structure_weight and not rebuilt_rows else 0.0
-        self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
+        self.own_weight, self.neighbour_weight = own_weight, neighbour_weight
+        self.structure_weight = structure_weight
+        self.products_per_pair = SOFTPLUS_PRODUCTS * hidden if structure_weight and not rebuilt_rows else 0.0
 
-    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Neighbourhoods:
-        """Normalise the adjacency and, if asked, the features; average over neighbourhoods."""
-        tensors = GraphTensors.of(graph, device, normalise_features=self.normalise_features)
-        sums = graph.adjacency.sum(axis=1, dtype=np.float64)
-        scale = np.divide(1, sums, out=np.zeros_like(sums), where=sums > 0).astype(np.float32)
+    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedGMI:
+        """Average over neighbourhoods."""
+        tensors = self.on_device(graph, device)
+        scale = inverse(graph.adjacency.sum(axis=1, dtype=np.float64)).astype(np.float32)
         means = SparseMatrix.of(sparse.csr_array(sparse.diags_array(scale) @ graph.adjacency), device)
         features = means @ tensors.features if isinstance(tensors.features, Tensor) else None
-        return Neighbourhoods(tensors, means=means, features=features)
+        return PreparedGMI(tensors, means=means, features=features)
 
-    def is_static(self, prepared: Prepared) -> bool:
-        """Where products are kernels of fixed shapes, on CUDA, unless rows are drawn anew."""
-        assert isinstance(prepared, Neighbourhoods)
+    def is_static(self, prepared: PreparedGMI) -> bool:
+        """Whether products are kernels of fixed shapes, as on CUDA, and no rows are drawn."""
         return super().is_static(prepared) and prepared.means.recordable and not self.rebuilt_rows
 
-    def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
+    def loss(self, prepared: PreparedGMI, step: int, generator: torch.Generator) -> Tensor:
         """The three terms of the paper's objective, weighted."""
-        assert isinstance(prepared, Neighbourhoods)
         graph = prepared.graph
         hidden = self.encoder(graph, None, generator)
         own = self._term(self.own, graph.features, hidden, generator)
@@ -128,7 +112,7 @@ class GMI(Method):
     def _term(
         self, pairing: Bilinear, rows: Tensor | SparseMatrix, others: Tensor, generator: torch.Generator
     ) -> Tensor:
-        """What `rows` tell about `others` of the same node, against rows of other nodes."""
+        """Contrast `rows` with `others` of the same node against those of other nodes."""
         projected = rows @ pairing.weight
         drawn = other_nodes(len(others), self.negatives, generator)
         scores = [
@@ -138,7 +122,7 @@ class GMI(Method):
         positive, *negative = (torch.sigmoid(score + pairing.bias) for score in scores)
         return jensen_shannon(positive, torch.stack(negative))
 
-    def _of_neighbours(self, prepared: Neighbourhoods) -> Tensor:
+    def _of_neighbours(self, prepared: PreparedGMI) -> Tensor:
         """Means of the neighbours' features under the first layer's weights, activated."""
         first = self.encoder.convolutions[0]
         assert isinstance(first, Convolution)
@@ -161,7 +145,7 @@ def jensen_shannon(positive: Tensor, negative: Tensor) -> Tensor:
 
     Args:
         positive: Outputs of the discriminator for pairs that occur together, shape (N,).
-        negative: Its outputs for pairs drawn apart, shape (draws, N).
+        negative: Its outputs for independently drawn pairs, shape (draws, N).
     """
     return softplus(-positive).mean() + softplus(negative).mean()
 
@@ -175,8 +159,8 @@ def adjacency_loss(vectors: Tensor, adjacency: SparseMatrix, rows: Tensor | None
 
     Args:
         vectors: Embeddings, shape (N, width).
-        adjacency: Has an entry for every one, self loops included; their values are not looked at.
-        rows: Nodes whose rows stand for all, where zeros are sampled; all rows when None.
+        adjacency: Has an entry for every one, self loops included; their values are not used.
+        rows: Sampled nodes whose rows stand for all; all rows when None.
     """
     num_nodes, edges = len(vectors), len(adjacency.columns) / 2
     products = entry_products(vectors, adjacency)
@@ -195,23 +179,23 @@ def rectangle_softplus(anchors: Tensor, columns: Tensor) -> Tensor:
 
 
 class _RectangleSoftplus(torch.autograd.Function):
-    """Both gradients are made block by block in the forward pass: keeping products would take N x N."""
+    """Computes both gradients block by block in the forward pass: keeping all products would take N x N."""
 
     @staticmethod
     def forward(ctx: Any, anchors: Tensor, columns: Tensor) -> Tensor:
         total = torch.zeros((), dtype=anchors.dtype, device=anchors.device)
-        slopes, column_slopes = torch.empty_like(anchors), torch.zeros_like(columns)
+        gradients, column_gradients = torch.empty_like(anchors), torch.zeros_like(columns)
         size = max(1, BLOCK_NUMBERS // len(columns))
-        for place, part in enumerate(torch.split(anchors, size)):
+        for part, gradient in zip(torch.split(anchors, size), torch.split(gradients, size), strict=True):
             products = part @ columns.T
             total += softplus(products).sum()
-            chances = products.sigmoid_()
-            torch.mm(chances, columns, out=slopes[place * size : place * size + len(part)])
-            column_slopes.addmm_(chances.T, part)
-        ctx.save_for_backward(slopes, column_slopes)
+            probabilities = products.sigmoid_()
+            torch.mm(probabilities, columns, out=gradient)
+            column_gradients.addmm_(probabilities.T, part)
+        ctx.save_for_backward(gradients, column_gradients)
         return total
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
-        slopes, column_slopes = ctx.saved_tensors
-        return gradient * slopes, gradient * column_slopes
+        gradients, column_gradients = ctx.saved_tensors
+        return gradient * gradients, gradient * column_gradients

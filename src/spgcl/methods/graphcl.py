@@ -25,21 +25,15 @@ KINDS: tuple[Augmentation, ...] = ("nodes", "edges", "attributes", "subgraph")
 
 
 class GraphCL(Method):
-    """Two views by two augmentations out of four; a node that is in both is told from all others.
+    """Two views by two of four augmentations; a node that is in both is contrasted with all others.
 
     Args:
-        num_features: Width of the graph's features.
         first_view: What makes the first view: nodes dropped, edges perturbed, attributes masked, a subgraph
-            of random walks, or any of these, drawn anew at every step.
+            of random walks, or any of these, drawn at every step.
         second_view: What makes the second view.
-        rate: Share of nodes, edges or attributes that an augmentation takes away.
-        hidden: Width of the encoder and of the embedding.
+        rate: Fraction of nodes, edges or attributes that an augmentation removes.
         projection: Width inside the projection head (g).
-        activation: Activation of the encoder.
-        batch_norm: After every layer: none, without learnable scale and shift, or with them.
-        normalise_features: Divide feature rows by their L1 norm.
         temperature: What similarities are divided by (tau).
-        steps: Updates of the weights.
         learning_rate: Of Adam.
         weight_decay: Of Adam, as a gradient of the squared weights.
     """
@@ -50,27 +44,25 @@ class GraphCL(Method):
         self,
         num_features: int,
         *,
-        first_view: Augmentation = "any",
-        second_view: Augmentation = "any",
-        rate: Fraction = 0.2,
         hidden: Width = 512,
         projection: Width = 512,
         activation: Activation = "prelu",
         batch_norm: BatchNorm = "plain",
         normalise_features: bool = True,
+        first_view: Augmentation = "any",
+        second_view: Augmentation = "any",
+        rate: Fraction = 0.2,
         temperature: Positive = 0.2,
         steps: Count = 500,
         learning_rate: Positive = 1e-3,
         weight_decay: float = 0.0,
     ) -> None:
-        super().__init__()
-        self.encoder = gcn_encoder(num_features, hidden, activation=activation, batch_norm=batch_norm)
+        super().__init__(steps, learning_rate, weight_decay, normalise_features)
+        self.encoder = gcn_encoder(num_features, hidden=hidden, activation=activation, batch_norm=batch_norm)
         self.head = projection_head(hidden, projection, nn.ReLU())
         self.views, self.rate = (first_view, second_view), rate
-        self.normalise_features = normalise_features
         self.temperature = temperature
-        self.products_a_pair = CONTRAST_PRODUCTS * hidden
-        self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
+        self.products_per_pair = CONTRAST_PRODUCTS * hidden
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Two views, one encoder and head, the objective over the nodes that both views kept."""
@@ -82,12 +74,6 @@ class GraphCL(Method):
             shared = torch.arange(graph.num_nodes, device=graph.device)
         first, second = (self.head(self.encoder(view, None, generator)[shared]) for view, _ in views)
         return node_contrast(first, second, temperature=self.temperature)
-
-    @torch.no_grad()
-    def space(self, prepared: Prepared) -> Tensor:
-        """Output of the head, which the objective compares."""
-        projected: Tensor = self.head(self.embed(prepared))
-        return projected
 
 
 def view_of(

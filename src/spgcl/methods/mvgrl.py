@@ -18,39 +18,30 @@ from spgcl.methods.parts.discriminators import Bilinear, noise_contrastive, summ
 from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.ranges import Count, Factor, Positive, Range, Width
 
-# Entries kept in a row where a graph is too large for all of them.
+# Entries kept per row if a graph is too large to keep all.
 KEPT_ABOVE = 64
 
 
 @dataclass(eq=False, kw_only=True)
-class TwoViews(Prepared):
+class PreparedMVGRL(Prepared):
     """A graph and its diffusion.
 
     Attributes:
-        diffused: The same nodes and features, with the diffusion in the place of the adjacency.
+        diffused: The same nodes and features, with the diffusion as adjacency.
     """
 
     diffused: GraphTensors
 
 
-class MVGRL(Method):
+class MVGRL(Method[PreparedMVGRL]):
     """DGI across two views, the graph and its diffusion, with an encoder each.
 
     Args:
-        num_features: Width of the graph's features.
-        layers: Convolutions in either encoder.
-        hidden: Width of the encoders and of the embedding.
-        activation: Activation of the encoders.
-        batch_norm: After every layer: none, without learnable scale and shift, or with them.
-        normalise_features: Divide feature rows by their L1 norm.
         diffusion: Personalised PageRank (Eq. 3 of the paper) or the heat kernel (Eq. 2).
-        restart: Probability that a walk of personalised PageRank starts anew (alpha).
+        restart: Probability that a walk of personalised PageRank restarts (alpha).
         time: How long heat spreads (t).
-        keep: Largest entries kept in a row of the diffusion; 0 keeps all up to 5,000 nodes and 64 above.
-        sharpen: Leave small entries of the diffusion out and divide its columns by their largest one.
-        steps: Updates of the weights.
-        learning_rate: Of AdamW.
-        weight_decay: Of AdamW.
+        keep: Largest entries kept per row of the diffusion; 0 keeps all up to 5,000 nodes and 64 above.
+        sharpen: Drop small entries of the diffusion and divide its columns by their largest one.
     """
 
     static = True
@@ -73,40 +64,40 @@ class MVGRL(Method):
         learning_rate: Positive = 1e-3,
         weight_decay: float = 0.0,
     ) -> None:
-        super().__init__()
+        super().__init__(steps, learning_rate, weight_decay, normalise_features)
         self.encoder, self.diffused_encoder = (
-            gcn_encoder(num_features, hidden, layers=layers, activation=activation, batch_norm=batch_norm)
+            gcn_encoder(
+                num_features, hidden=hidden, layers=layers, activation=activation, batch_norm=batch_norm
+            )
             for _ in range(2)
         )
         self.discriminator = Bilinear(hidden, hidden)
-        self.normalise_features = normalise_features
         self.diffusion, self.restart, self.time = diffusion, restart, time
         self.keep, self.sharpen = keep, sharpen
-        self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
 
-    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> TwoViews:
-        """Normalise the adjacency and, if asked, the features; compute the diffusion, if it has room."""
+    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedMVGRL:
+        """Compute the diffusion, if memory suffices."""
         keep = self.keep or (KEPT_ABOVE if graph.num_nodes > EXACT_UP_TO else 0)
-        # An entry is a float32 and an int32.
+        # An entry takes a float32 and an int32.
         needed = 8 * graph.num_nodes * min(keep or graph.num_nodes, graph.num_nodes)
-        require_bytes(type(self), "the entries kept of the diffusion", needed, causes=("keep",))
-        tensors = GraphTensors.of(graph, device, normalise_features=self.normalise_features)
+        require_bytes("the diffusion", needed, ["keep"])
         if self.diffusion == "ppr":
             matrix = personalised_pagerank(graph, restart=self.restart, keep=keep, device=device)
         else:
             matrix = heat(graph, time=self.time, keep=keep, device=device)
         if self.sharpen:
             matrix = sharpened(matrix, graph)
-        return TwoViews(tensors, diffused=GraphTensors(tensors.features, on_device(matrix, device)))
+        tensors = self.on_device(graph, device)
+        return PreparedMVGRL(
+            tensors, diffused=GraphTensors(tensors.features, diffusion_on_device(matrix, device))
+        )
 
-    def is_static(self, prepared: Prepared) -> bool:
-        """Where products are kernels of fixed shapes: on CUDA."""
-        assert isinstance(prepared, TwoViews)
+    def is_static(self, prepared: PreparedMVGRL) -> bool:
+        """Whether products with both graphs are kernels of fixed shapes, as on CUDA."""
         return super().is_static(prepared) and prepared.diffused.recordable
 
-    def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
-        """Score nodes of either view, real and shuffled alike in both, against the other view's summary."""
-        assert isinstance(prepared, TwoViews)
+    def loss(self, prepared: PreparedMVGRL, step: int, generator: torch.Generator) -> Tensor:
+        """Score nodes of either view, real and equally shuffled ones, against the other view's summary."""
         shuffled = shuffle_nodes(prepared.graph, generator)
         real = self.encoder(prepared.graph, None, generator)
         fake = self.encoder(shuffled, None, generator)
@@ -121,14 +112,13 @@ class MVGRL(Method):
             torch.cat([score(diffused_fake, summary), score(fake, diffused_summary)]),
         )
 
-    def embed(self, prepared: Prepared) -> Tensor:
+    def embed(self, prepared: PreparedMVGRL) -> Tensor:
         """The sum of both encoders' outputs."""
-        assert isinstance(prepared, TwoViews)
         return self.encoder.embed(prepared.graph) + self.diffused_encoder.embed(prepared.diffused)
 
 
 class FullMatrix(SparseMatrix):
-    """Compressed rows that leave no zero out: their values are the dense matrix, and products are dense."""
+    """Compressed rows that also store zeros: their values are the dense matrix, and products are dense."""
 
     @classmethod
     def of(cls, matrix: sparse.csr_array, device: torch.device, *, symmetric: bool = False) -> "FullMatrix":
@@ -155,8 +145,8 @@ class FullMatrix(SparseMatrix):
         return self.dense().to(dense.dtype) @ dense
 
 
-def on_device(matrix: sparse.csr_array, device: torch.device) -> SparseMatrix:
-    """A diffusion on a device, in the form whose products are the faster ones."""
+def diffusion_on_device(matrix: sparse.csr_array, device: torch.device) -> SparseMatrix:
+    """A diffusion on a device, in the form whose products are faster."""
     num_nodes = matrix.shape[0]
     density = matrix.nnz / num_nodes**2
     if num_nodes <= EXACT_UP_TO and density >= DENSE_FROM.get(device.type, DENSE_FROM["cuda"]):

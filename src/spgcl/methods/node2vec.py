@@ -2,28 +2,22 @@
 
 from typing import Annotated
 
-from spgcl.methods.parts.skipgram import SkipGram, WalkLength, WalkMethod
+from spgcl.methods.parts.skipgram import WalkLength, WalkMethod
 from spgcl.methods.ranges import Count, Positive, Range, Size, Width
 
-# Also for the inverse: walks compare biases in float32.
+# The inverse, too, has to fit: walks compare biases in float32.
 Bias = Annotated[float, Range(least=1e-6, most=1e6)]
 
 
 class Node2Vec(WalkMethod):
-    """Nodes that biased random walks meet near each other get similar vectors; features are not looked at.
+    """Nodes that biased random walks visit close together get similar vectors; features are not used.
 
     Args:
-        num_features: Width of the graph's features; not looked at.
-        hidden: Width of the embedding (d).
         walks: Walks from every node (r).
         walk_length: Nodes of a walk (l).
         window: Largest distance in a walk of two nodes that attract (k).
-        p: Return parameter; below 1 a walk tends to go back to where it was.
-        q: In-out parameter; below 1 a walk tends to move away from where it was.
-        negatives: Noise nodes a pair.
-        steps: Updates that the walks are dealt out to.
-        learning_rate: Of Adam; falls on a line to 0.
-        weight_decay: Of AdamW.
+        p: Return parameter; below 1 a walk tends to return to the node before.
+        q: In-out parameter; below 1 a walk tends to move away from the node before.
     """
 
     def __init__(
@@ -41,12 +35,6 @@ class Node2Vec(WalkMethod):
         learning_rate: Positive = 0.005,
         weight_decay: float = 0.0,
     ) -> None:
-        skip_gram = SkipGram(
-            hidden=hidden,
-            walks=walks,
-            walk_length=walk_length,
-            window=window,
-            negatives=negatives,
-            steps=steps,
+        super().__init__(
+            hidden, walks, walk_length, window, negatives, steps, learning_rate, weight_decay, p, q
         )
-        super().__init__(skip_gram, learning_rate=learning_rate, weight_decay=weight_decay, p=p, q=q)

@@ -15,14 +15,14 @@ from spgcl.methods.ranges import NOT_NEGATIVE, Range, SizesMemory
 
 @dataclass(frozen=True)
 class Parameter:
-    """One hyper-parameter, as its method's signature has it.
+    """One hyper-parameter, as in its method's signature.
 
     Attributes:
         name: Its name.
         default: Its default.
         type: Type of its values.
-        choices: All values that it takes, where there are only some.
-        range: Numbers that it takes.
+        choices: All values that it allows, if they are names.
+        range: Numbers that it allows.
         sizes_memory: What grows with it, if anything does.
     """
 
@@ -55,8 +55,16 @@ def _parameter(name: str, default: Any, hint: Any) -> Parameter:
 
 
 def meanings(method: type[Method]) -> dict[str, str]:
-    """What a method's own text says of its hyper-parameters."""
-    _, _, listed = (inspect.getdoc(method) or "").partition("Args:\n")
+    """Meaning of every hyper-parameter: from the method's docstring, else from that of a class it extends."""
+    found: dict[str, str] = {}
+    for owner in reversed(method.__mro__):
+        if issubclass(owner, Method):
+            found |= _documented(owner)
+    return {name: found[name] for name in parameters(method)}
+
+
+def _documented(owner: type) -> dict[str, str]:
+    _, _, listed = inspect.cleandoc(owner.__doc__ or "").partition("Args:\n")
     found: dict[str, str] = {}
     for line in inspect.cleandoc(listed).splitlines():
         if line.startswith(" "):
@@ -64,7 +72,7 @@ def meanings(method: type[Method]) -> dict[str, str]:
         else:
             name, _, text = line.partition(": ")
             found[name] = text
-    return {name: found[name] for name in parameters(method)}
+    return found
 
 
 def checked(method: type[Method], values: Mapping[str, Any]) -> dict[str, Any]:

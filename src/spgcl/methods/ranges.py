@@ -1,6 +1,6 @@
-"""Types of hyper-parameters: which numbers they take, and whether they size memory.
+"""Types of hyper-parameters: which numbers they allow, and whether they size memory.
 
-A plain `int` or `float` in a method's signature takes any finite number that is not negative.
+A plain `int` or `float` in a method's signature allows any finite number that is not negative.
 """
 
 import math
@@ -33,11 +33,11 @@ class Range:
 
 
 class SizesMemory(IntEnum):
-    """What a hyper-parameter sizes, in the order in which to lower them when memory runs out."""
+    """What a hyper-parameter sizes; when memory runs out, they are lowered in this order."""
 
     WEIGHTS = 1
     STEP = 2
-    # Worth lowering only above its default.
+    # Only worth lowering above its default.
     IF_RAISED = 3
 
 

@@ -1,6 +1,6 @@
-"""SELENE: ego networks told apart by two channels, attributes and structure (Zhong et al., TMLR 2022)."""
+"""SELENE: ego networks discriminated by two channels, attributes and structure (Zhong et al., TMLR 2022)."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -16,10 +16,11 @@ from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.graph.checks import Features
 from spgcl.methods.method import Method, Prepared
-from spgcl.methods.parts.augment import drop_edges, mask_features
+from spgcl.methods.parts.augment import mask_features, random_view
 from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.parts.pools import sample_nodes
 from spgcl.methods.parts.schedules import cosine_schedule
+from spgcl.methods.parts.walks import arrivals
 from spgcl.methods.ranges import Count, Fraction, Positive, Range, SizesMemory, Width
 
 # Keeps the gradient of a column that is the same for all nodes finite.
@@ -27,7 +28,7 @@ SMALLEST_VARIANCE = 1e-12
 
 
 def decorrelation_loss(first: Tensor, second: Tensor) -> Tensor:
-    """The Barlow Twins objective: columns agree across two views and repeat nothing of each other.
+    """The Barlow Twins objective: a column agrees with itself across two views, and with no other column.
 
     With the correlation c_ij of column i of one view and column j of the other, the sum of (1 - c_ii)^2 and,
     weighted by 1 / width, of c_ij^2 for i != j.
@@ -48,45 +49,36 @@ def _standardised(columns: Tensor) -> Tensor:
 
 
 def walk_encodings(graph: Graph, length: int) -> NDArray[np.float32]:
-    """Where walks end that start once at every node: log(1 + expected visits) after 0 ... `length` steps."""
-    adjacency = graph.adjacency.astype(np.float64)
-    strengths = adjacency.sum(axis=1)
-    inverse = np.divide(1, strengths, out=np.zeros_like(strengths), where=strengths > 0)
-    visits = [np.ones(graph.num_nodes)]
-    for _ in range(length):
-        visits.append(adjacency.T @ (inverse * visits[-1]))
+    """log(1 + expected visits) to every node after 0 ... `length` steps of walks, one from every node."""
+    visits = list(arrivals(graph.adjacency.astype(np.float64), length))
     return np.log1p(np.stack(visits, axis=1)).astype(np.float32)
 
 
-@dataclass(eq=False)
-class EgoNetworks(Prepared):
+@dataclass(eq=False, kw_only=True)
+class PreparedSELENE(Prepared):
     """The graph twice: with its attributes, and as the structure channel sees it.
 
     Attributes:
         structure: The same edges with encodings of the structure as features.
     """
 
-    structure: GraphTensors = field(kw_only=True)
+    structure: GraphTensors
 
 
-class SELENE(Method):
-    """Ego networks are told apart by their attributes and, in a second channel, by their structure.
+class SELENE(Method[PreparedSELENE]):
+    """Ego networks are discriminated by their attributes and, in a second channel, by their structure.
 
     Args:
-        num_features: Width of the graph's features.
         hidden: Width of the hidden layers of both channels.
         projection_width: Width in which the views of a channel are compared.
         attribute_share: Weight of the attribute channel in the embedding; the structure channel has the rest.
         structure_inputs: What the structure channel reads: encodings by walks, or the attributes too.
         walk_length: Steps of the longest walk in the encodings.
-        normalise_features: Divide feature rows by their L1 norm.
-        drop_edges: Share of edges removed in a view of the structure channel (p_e).
-        mask_features: Share of columns masked in a view of either channel (p_x).
+        drop_edges: Fraction of edges removed in a view of the structure channel (p_e).
+        mask_features: Fraction of columns masked in a view of either channel (p_x).
         seeds: Ego networks drawn at every step.
-        warm_up: Share of the steps in which the learning rate rises, before it falls along a cosine.
-        steps: Updates of the weights.
+        warm_up: Fraction of the steps in which the learning rate rises, before it falls along a cosine.
         learning_rate: Of AdamW, at its peak.
-        weight_decay: Of AdamW.
     """
 
     def __init__(
@@ -95,10 +87,10 @@ class SELENE(Method):
         *,
         hidden: Width = 256,
         projection_width: Width = 16,
+        normalise_features: bool = False,
         attribute_share: Annotated[float, Range(most=1)] = 0.2,
         structure_inputs: Literal["walks", "walks_and_attributes"] = "walks_and_attributes",
         walk_length: Annotated[int, SizesMemory.STEP] = 3,
-        normalise_features: bool = False,
         drop_edges: Fraction = 0.3,
         mask_features: Fraction = 0.2,
         seeds: Annotated[int, Range(least=2), SizesMemory.STEP] = 512,
@@ -107,7 +99,7 @@ class SELENE(Method):
         learning_rate: Positive = 1e-3,
         weight_decay: float = 1e-5,
     ) -> None:
-        super().__init__()
+        super().__init__(steps, learning_rate, weight_decay, normalise_features)
         self.attributes_too = structure_inputs == "walks_and_attributes"
         structure_width = walk_length + 1 + (num_features if self.attributes_too else 0)
         self.attribute_encoder = Encoder(
@@ -126,19 +118,19 @@ class SELENE(Method):
             nn.ReLU(),
             nn.Linear(hidden, num_features),
         )
-        self.structure_encoder = gcn_encoder(structure_width, hidden, activation="relu", batch_norm="affine")
+        self.structure_encoder = gcn_encoder(
+            structure_width, hidden=hidden, activation="relu", batch_norm="affine"
+        )
         self.structure_head = nn.Sequential(
             nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, projection_width)
         )
-        self.attribute_share = attribute_share
-        self.walk_length, self.normalise_features = walk_length, normalise_features
+        self.attribute_share, self.walk_length = attribute_share, walk_length
         self.edge_rate, self.column_rate, self.seeds, self.warm_up = drop_edges, mask_features, seeds, warm_up
-        self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
 
-    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> EgoNetworks:
+    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedSELENE:
         """Encode the structure by walks, and normalise the adjacency and, if asked, the features."""
         if graph.num_nodes < 2:
-            raise InputError("SELENE tells nodes apart and needs two; this graph has one")
+            raise InputError("SELENE needs a graph of at least two nodes; this one has one")
         if self.normalise_features:
             graph = graph.with_features(divided_by_row_sums(graph.features))
         encodings: Features = walk_encodings(graph, self.walk_length)
@@ -146,11 +138,10 @@ class SELENE(Method):
             encodings = _joined(encodings, graph.features)
         structure = GraphTensors.of(graph.with_features(encodings), device)
         attributes = replace(GraphTensors.of(graph, device), adjacency=structure.adjacency)
-        return EgoNetworks(attributes, structure=structure)
+        return PreparedSELENE(attributes, structure=structure)
 
-    def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
-        """Reconstruction of the attributes and decorrelation in both channels, over a draw of nodes."""
-        assert isinstance(prepared, EgoNetworks)
+    def loss(self, prepared: PreparedSELENE, step: int, generator: torch.Generator) -> Tensor:
+        """Reconstruction of the attributes and decorrelation in both channels, over a sample of nodes."""
         chosen = sample_nodes(prepared.graph.num_nodes, self.seeds, generator).sort().values
         attributes = _rows(prepared.graph, chosen)
         views = [self._structure_view(prepared.structure, chosen, generator) for _ in range(2)]
@@ -167,16 +158,15 @@ class SELENE(Method):
         return self.learning_rate * cosine_schedule(step, self.steps, self.warm_up * self.steps)
 
     @torch.no_grad()
-    def embed(self, prepared: Prepared) -> Tensor:
+    def embed(self, prepared: PreparedSELENE) -> Tensor:
         """Both channels before their heads, weighted and side by side, attributes first."""
-        assert isinstance(prepared, EgoNetworks)
         attributes = self.attribute_encoder.embed(prepared.graph)
         structure = self.structure_encoder.embed(prepared.structure)
-        share = self.attribute_share
-        return torch.cat([share * attributes, (1 - share) * structure], dim=1)
+        weight = self.attribute_share
+        return torch.cat([weight * attributes, (1 - weight) * structure], dim=1)
 
     def _structure_view(self, graph: GraphTensors, chosen: Tensor, generator: torch.Generator) -> Tensor:
-        view = mask_features(drop_edges(graph, self.edge_rate, generator), self.column_rate, generator)
+        view = random_view(graph, self.edge_rate, self.column_rate, generator)
         encoded: Tensor = self.structure_head(self.structure_encoder(view, chosen, None))
         return encoded
 

@@ -16,13 +16,12 @@ from spgcl.methods.ranges import SizesMemory
 MOST_BYTES = 8 * 2**30
 
 
-class Smoothed(Method):
+class Smoothed(Method[Prepared]):
     """Features after k hops of the normalised adjacency, or those of all hops side by side.
 
     Args:
-        num_features: Width of the graph's features.
         hops: Propagations (K).
-        joined: Whether X, SX ... S^K X stand side by side, instead of S^K X alone.
+        joined: Whether to concatenate X, SX ... S^K X instead of taking S^K X alone.
     """
 
     def __init__(
@@ -32,9 +31,9 @@ class Smoothed(Method):
         self.hops, self.joined = hops, joined
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
-        """Normalise the adjacency, if the result has room."""
-        causes = "lower hops or leave joined out, or " if self._blocks > 1 else ""
-        require_room(graph.num_nodes, graph.num_features * self._blocks, causes)
+        """Normalise the adjacency, if memory suffices for the result."""
+        advice = "lower hops or leave joined out, or " if self._blocks > 1 else ""
+        _require_dense(graph.num_nodes, graph.num_features * self._blocks, advice)
         return super().prepare(graph, device)
 
     @torch.no_grad()
@@ -57,19 +56,15 @@ class Smoothed(Method):
         return self.hops + 1 if self.joined else 1
 
 
-class Raw(Method):
-    """The features themselves, dense; nothing is learned and no edge is looked at.
-
-    Args:
-        num_features: Width of the graph's features and of the embedding.
-    """
+class Raw(Method[Prepared]):
+    """The features themselves, dense; nothing is learned and edges are not used."""
 
     def __init__(self, num_features: int) -> None:
         super().__init__()
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
-        """Copy the features, if their dense form has room."""
-        require_room(graph.num_nodes, graph.num_features)
+        """Copy the features, if memory suffices for their dense form."""
+        _require_dense(graph.num_nodes, graph.num_features)
         return super().prepare(graph, device)
 
     def embed(self, prepared: Prepared) -> Tensor:
@@ -78,11 +73,11 @@ class Raw(Method):
         return features.dense() if isinstance(features, SparseMatrix) else features.clone()
 
 
-def require_room(num_nodes: int, width: int, causes: str = "") -> None:
-    """Refuse dense embeddings above 8 GiB, with the bytes they would need and what to do about `causes`."""
-    needed = num_nodes * width * 4
+def _require_dense(num_nodes: int, width: int, advice: str = "") -> None:
+    """Refuse dense embeddings above 8 GiB."""
+    needed = 4 * num_nodes * width
     if needed > MOST_BYTES:
         raise InputError(
             f"embeddings of {num_nodes:,} nodes, {width:,} wide, need {needed:,} bytes, above the "
-            f"{MOST_BYTES:,} allowed; {causes}choose a method with a width of its own, or narrower features"
+            f"{MOST_BYTES:,} allowed; {advice}choose a method with a width of its own, or narrower features"
         )

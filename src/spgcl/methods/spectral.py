@@ -15,18 +15,17 @@ from spgcl.methods.ranges import Width
 
 
 @dataclass(eq=False, kw_only=True)
-class SpectralPrepared(Prepared):
+class PreparedSpectral(Prepared):
     """A graph and the coordinates of its nodes."""
 
     vectors: Tensor
 
 
-class Spectral(Method):
-    """Leading eigenvectors of D^-1/2 A D^-1/2, one a column; features are not looked at.
+class Spectral(Method[PreparedSpectral]):
+    """Leading eigenvectors of D^-1/2 A D^-1/2, one per column; features are not used.
 
     Args:
-        num_features: Width of the graph's features; not looked at.
-        hidden: Eigenvectors, and with them the width of the embedding; fewer on a smaller graph.
+        hidden: Number of eigenvectors and width of the embedding; fewer on a smaller graph.
     """
 
     inductive = False
@@ -36,15 +35,14 @@ class Spectral(Method):
         super().__init__()
         self.hidden = hidden
 
-    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> Prepared:
-        """Solve for the eigenvectors, on the host, if they have room."""
-        # The solver has three blocks of them at once, in float64.
+    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedSpectral:
+        """Solve for the eigenvectors on the host, if memory suffices."""
+        # The solver keeps three blocks of them in float64.
         needed = 3 * 8 * graph.num_nodes * min(self.hidden, graph.num_nodes)
-        require_bytes(type(self), "the eigenvectors alone", needed)
+        require_bytes("the eigensolver", needed, ["hidden"])
         vectors = torch.as_tensor(spectral_features(graph.adjacency, self.hidden), device=device)
-        return SpectralPrepared(GraphTensors.of(graph, device), vectors=vectors)
+        return PreparedSpectral(GraphTensors.of(graph, device), vectors=vectors)
 
-    def embed(self, prepared: Prepared) -> Tensor:
+    def embed(self, prepared: PreparedSpectral) -> Tensor:
         """The eigenvectors."""
-        assert isinstance(prepared, SpectralPrepared)
         return prepared.vectors.clone()

@@ -1,4 +1,4 @@
-"""What the supervised baselines share: labels split by split, and classifiers trained side by side."""
+"""The supervised baselines: GCN (Kipf and Welling, ICLR 2017) and MLP, one classifier per split."""
 
 import hashlib
 import math
@@ -24,11 +24,11 @@ from spgcl.methods.ranges import Count, Fraction, Positive, Width
 
 @dataclass(frozen=True, eq=False)
 class Supervision:
-    """What models are told of labels: each those of its own split's training and validation nodes.
+    """The labels that every model sees: those of its own split's training and validation nodes.
 
     Attributes:
         labels: Class of a model's training and validation nodes, -1 at all others, shape (models, nodes).
-        validation: Which of them a model is not trained on but chosen by, shape (models, nodes).
+        validation: Which of them are validation nodes, shape (models, nodes).
         num_classes: How many classes there are.
     """
 
@@ -38,68 +38,62 @@ class Supervision:
 
     @classmethod
     def of(cls, labels: Any, splits: Splits) -> "Supervision":
-        """One model a split, or ten that start differently where there is one split."""
+        """The labels of `splits.restarts` models per split."""
         values = np.asarray(labels)
         if values.shape != splits.train.shape[1:] or values.dtype.kind not in "iub":
             raise InputError(
                 f"labels of type {values.dtype} and shape {values.shape} for splits over "
-                f"{splits.train.shape[1]} nodes; give one whole number a node"
+                f"{splits.train.shape[1]} nodes; give one whole number per node"
             )
-        told = splits.train | splits.validation
-        if (values[told.any(axis=0)] < 0).any():
+        visible = splits.train | splits.validation
+        if (values[visible.any(axis=0)] < 0).any():
             raise InputError("a training or validation node has no label; leave it out of the splits")
-        starts = splits.restarts
-        own = np.where(told, values, -1).astype(np.int64)
+        own = np.where(visible, values, -1).astype(np.int64)
+        models = splits.restarts
         return cls(
-            own.repeat(starts, axis=0), splits.validation.repeat(starts, axis=0), int(values.max()) + 1
+            own.repeat(models, axis=0), splits.validation.repeat(models, axis=0), int(values.max()) + 1
         )
 
     @property
     def task(self) -> tuple[int, int]:
-        """Number of models and of classes, by which a method makes its weights."""
+        """Number of models and of classes, which decide the shapes of the weights."""
         return len(self.labels), self.num_classes
 
     def record(self) -> dict[str, Any]:
-        """What `run.json` says: the digest tells labels and splits that the models saw from others."""
+        """What `run.json` stores: the digest identifies the labels and splits that the models saw."""
         seen = hashlib.sha256(self.labels.tobytes() + np.packbits(self.validation).tobytes())
         return {"models": len(self.labels), "classes": self.num_classes, "digest": seen.hexdigest()}
 
 
 @dataclass(eq=False)
 class PreparedTargets(Prepared):
-    """A graph with one-hot labels, a model's divided by their number, shape (nodes, models, classes)."""
+    """A graph with one-hot labels, divided by their number per model, shape (nodes, models, classes)."""
 
     train: Tensor | None = None
     validation: Tensor | None = None
 
     @classmethod
-    def of(
-        cls, graph: Graph, device: torch.device, supervision: Supervision | None, *, normalise_features: bool
-    ) -> "PreparedTargets":
+    def of(cls, graph: GraphTensors, supervision: Supervision | None) -> "PreparedTargets":
         """Without supervision, as for a graph that is only embedded, there are no targets."""
-        tensors = GraphTensors.of(graph, device, normalise_features=normalise_features)
         if supervision is None:
-            return cls(tensors)
-        labels = torch.from_numpy(supervision.labels.T.copy()).to(device)
-        validation = torch.from_numpy(supervision.validation.T.copy()).to(device)
+            return cls(graph)
+        labels = torch.from_numpy(supervision.labels.T.copy()).to(graph.device)
+        validation = torch.from_numpy(supervision.validation.T.copy()).to(graph.device)
         hot = one_hot(labels.clamp(min=0), supervision.num_classes).float()
         parts = [part.float() for part in ((labels >= 0) & ~validation, validation)]
-        return cls(tensors, train=_shares(hot, parts[0]), validation=_shares(hot, parts[1]))
-
-
-def _shares(hot: Tensor, part: Tensor) -> Tensor:
-    return hot * (part / part.sum(dim=0))[:, :, None]
+        train, held_out = (hot * (part / part.sum(dim=0))[:, :, None] for part in parts)
+        return cls(graph, train=train, validation=held_out)
 
 
 class Classifiers(nn.Module):
-    """Networks of two layers that share no weight, side by side, each with its best weights so far.
+    """Two-layer networks that share no weights, side by side, each with its best weights so far.
 
     Args:
         num_features: Width of the input.
         num_models: How many networks.
         num_classes: Width of their output.
-        hidden: Width of the layer between.
-        dropout: Share of each layer's inputs that is dropped in training.
+        hidden: Width of the hidden layer.
+        dropout: Fraction of each layer's inputs dropped in training.
         propagate: Whether layers average over neighbours, which makes them graph convolutions.
     """
 
@@ -120,20 +114,20 @@ class Classifiers(nn.Module):
         self.second = nn.Parameter(_glorot(hidden, num_classes, self.shape))
         self.first_bias = nn.Parameter(torch.zeros(num_models * hidden))
         self.second_bias = nn.Parameter(torch.zeros(num_models, num_classes))
-        # Buffers, so that checkpoints and saved weights hold what validation has chosen.
+        # Buffers, so that checkpoints and saved weights contain the best weights.
         for name, weights in list(self.named_parameters()):
             self.register_buffer(f"best_{name}", weights.detach().clone())
         self.register_buffer("best_right", torch.full((num_models,), -1))
         self.register_buffer("best_loss", torch.zeros(num_models))
-        # What the last loss was computed on: weights are judged after a step, which is told of no graph.
+        # What the last loss was computed on: `after_step`, which compares weights, gets no graph.
         self.trained_on: PreparedTargets | None = None
 
     def forward(self, graph: GraphTensors, generator: torch.Generator | None) -> Tensor:
-        """Class scores, shape (nodes, models, classes); dropout draws from `generator` where there is one."""
+        """Class scores, shape (nodes, models, classes), with dropout if a generator is given."""
         return self._scores(graph, generator, dict(self.named_parameters()))
 
     def best(self, graph: GraphTensors) -> Tensor:
-        """Class scores by the weights that validation chose."""
+        """Class scores by the weights that were best on validation nodes."""
         kept = {name.removeprefix("best_"): weights for name, weights in self.named_buffers()}
         return self._scores(graph, None, kept)
 
@@ -158,12 +152,12 @@ class Classifiers(nn.Module):
 
     @torch.no_grad()
     def keep_best(self) -> None:
-        """Keep a model's weights where more validation nodes are right than ever; equal ones by the loss."""
+        """Keep a model's weights if more validation nodes are right than before; the loss breaks ties."""
         prepared = self.trained_on
         assert prepared is not None and prepared.validation is not None
         scores = self(prepared.graph, None)
         chosen = prepared.validation.gather(2, scores.argmax(dim=2, keepdim=True))
-        # Nodes are counted: shares added up in another order would not be equal where they should.
+        # Nodes are counted: sums of fractions depend on their order, and would miss ties.
         right = (chosen > 0).sum(dim=(0, 2))
         losses = cross_entropies(scores, prepared.validation)
         buffers = dict(self.named_buffers())
@@ -172,7 +166,7 @@ class Classifiers(nn.Module):
         before.copy_(torch.where(better, right, before))
         loss.copy_(torch.where(better, losses, loss))
         for name, weights in self.named_parameters():
-            # A model's part of the first layer is columns, of the second one a block.
+            # A model owns columns of the first layer, and a block of the second.
             columns = better.repeat_interleave(self.shape[1])
             where = columns if name.startswith("first") else better.view(-1, *[1] * (weights.ndim - 1))
             kept = buffers[f"best_{name}"]
@@ -189,8 +183,18 @@ def cross_entropies(scores: Tensor, targets: Tensor) -> Tensor:
     return -(scores.log_softmax(dim=2) * targets).sum(dim=(0, 2))
 
 
-class SupervisedMethod(Method):
-    """Two layers that predict classes, one model per split, trained on its labels."""
+class SupervisedMethod(Method[PreparedTargets]):
+    """Two layers that predict classes, one model per split, trained on its labels.
+
+    Args:
+        num_models: How many models, each with labels of its own.
+        num_classes: How many classes they predict.
+        hidden: Width of the first layer.
+        dropout: Fraction of each layer's inputs dropped in training.
+        steps: Updates of the weights; a model keeps those of its best step on the validation nodes.
+        learning_rate: Of Adam.
+        weight_decay: Strength of L2 regularisation of the first layer's weights.
+    """
 
     supervised = True
     static = True
@@ -210,36 +214,45 @@ class SupervisedMethod(Method):
         learning_rate: Positive = 0.01,
         weight_decay: float = 0.0,
     ) -> None:
-        super().__init__()
+        super().__init__(steps, learning_rate, weight_decay, normalise_features)
         self.classifiers = Classifiers(
             num_features, num_models, num_classes, hidden=hidden, dropout=dropout, propagate=self.propagate
         )
-        self.normalise_features = normalise_features
-        self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedTargets:
-        """Normalise the adjacency and, if asked, the features; lay the labels out by model."""
-        return PreparedTargets.of(graph, device, supervision, normalise_features=self.normalise_features)
+        """Also arrange the labels by model."""
+        return PreparedTargets.of(self.on_device(graph, device), supervision)
 
-    def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
-        """Cross-entropies on the training nodes, added up: each model's gradient is that of its own."""
-        assert isinstance(prepared, PreparedTargets)
+    def loss(self, prepared: PreparedTargets, step: int, generator: torch.Generator) -> Tensor:
+        """Summed cross-entropies on the training nodes: every model's gradient is that of its own."""
         if prepared.train is None:
             raise InputError("a supervised method is trained with labels, and was prepared without any")
         self.classifiers.trained_on = prepared
         return cross_entropies(self.classifiers(prepared.graph, generator), prepared.train).sum()
 
     def optimiser(self) -> Adam:
-        """Adam with L2 regularisation of the first layer alone, as Kipf and Welling have it."""
+        """Adam with L2 regularisation of the first layer alone, as in Kipf and Welling."""
         made = self.classifiers
         rest = [made.first_bias, made.second, made.second_bias]
         return Adam([([made.first], self.weight_decay), (rest, 0.0)], self.learning_rate, decoupled=False)
 
     def after_step(self, step: int) -> None:
-        """Keep the weights of the models that are better on validation than ever."""
+        """Keep the weights of the models that improved on validation nodes."""
         self.classifiers.keep_best()
 
     @torch.no_grad()
-    def embed(self, prepared: Prepared) -> Tensor:
+    def embed(self, prepared: PreparedTargets) -> Tensor:
         """Class scores (logits) of all models side by side, shape (nodes, models * classes)."""
         return self.classifiers.best(prepared.graph).flatten(1)
+
+
+class SupervisedGCN(SupervisedMethod):
+    """Two graph convolutions that predict classes, one model per split, trained on its labels."""
+
+    propagate = True
+
+
+class SupervisedMLP(SupervisedMethod):
+    """Two layers that predict classes without edges, one model per split, trained on its labels."""
+
+    propagate = False

@@ -7,15 +7,10 @@ from spgcl.methods.ranges import Factor, Width
 
 
 class Untrained(Method):
-    """The encoder that SP-GCL trains, with the weights it starts from.
+    """The encoder of SP-GCL with its initial weights.
 
     Args:
-        num_features: Width of the graph's features.
         encoder: Graph convolution.
-        layers: Convolutions in the encoder.
-        hidden: Width of the encoder and the embedding.
-        activation: Activation of the encoder.
-        normalise_features: Divide feature rows by their L1 norm.
     """
 
     def __init__(
@@ -28,7 +23,7 @@ class Untrained(Method):
         activation: Activation = "prelu",
         normalise_features: bool = True,
     ) -> None:
-        super().__init__()
+        super().__init__(normalise_features=normalise_features)
         # Dropout and batch norm do nothing before training.
         self.encoder = Encoder(
             num_features,
@@ -39,4 +34,3 @@ class Untrained(Method):
             dropout=0.0,
             batch_norm="none",
         )
-        self.normalise_features = normalise_features

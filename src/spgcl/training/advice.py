@@ -42,7 +42,7 @@ def slow_steps(method: Method, graph: Graph, device: torch.device) -> str | None
 
     On an accelerator such a step is quick, or memory ends first.
     """
-    is_long = method.products_a_pair * graph.num_nodes**2 >= LONG_STEP
+    is_long = method.products_per_pair * graph.num_nodes**2 >= LONG_STEP
     if not is_long or not method.steps or is_accelerator(device):
         return None
     fewer = f"set {method.fewer_pairs}, or " if method.fewer_pairs else ""

@@ -115,7 +115,7 @@ def test_an_isolated_node_keeps_everything():
 def test_all_entries_of_a_large_graph_are_refused_with_their_bytes():
     graph = random_graph(num_nodes=5001)
     for keep in (0, 5001):
-        with pytest.raises(InputError, match=r"over 5,001 nodes take 200,080,008 bytes; keep the largest"):
+        with pytest.raises(InputError, match=r"5,001 nodes .*200,080,008 bytes.*keep"):
             personalised_pagerank(graph, restart=0.2, keep=keep)
     assert personalised_pagerank(graph, restart=0.2, keep=2).nnz <= 2 * 5001
 

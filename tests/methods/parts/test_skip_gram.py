@@ -5,6 +5,7 @@ from itertools import accumulate
 import numpy as np
 import pytest
 import torch
+from graphs import CPU, seeded
 from torch.nn.functional import logsigmoid
 
 from spgcl.graph import Graph
@@ -13,13 +14,12 @@ from spgcl.methods.parts import skipgram
 from spgcl.methods.parts.walks import ENDED, expected_visits
 from spgcl.training.loop import draws
 
-CPU = torch.device("cpu")
 WINDOW, NEGATIVES, LENGTH = 3, 2, 6
 TINY = {"hidden": 4, "walks": 6, "walk_length": LENGTH, "window": WINDOW, "negatives": NEGATIVES, "steps": 6}
 BIASES = {"deepwalk": {}, "node2vec": {"p": 0.5, "q": 2.0}}
-WALKS_A_STEP = 20
+WALKS_PER_STEP = 20
 each_method = pytest.mark.parametrize("name", BIASES)
-each_size_of_blocks = pytest.mark.parametrize("block", [WALKS_A_STEP, 8], ids=["whole", "blocks"])
+each_size_of_blocks = pytest.mark.parametrize("block", [WALKS_PER_STEP, 8], ids=["whole", "blocks"])
 
 
 def make_graph():
@@ -32,7 +32,7 @@ def make_graph():
 def fresh(name, graph):
     settings = {**TINY, **BIASES[name]}
     method = create(name, 1, num_nodes=graph.num_nodes, seed=0, settings=settings).double()
-    generator = torch.Generator().manual_seed(1)
+    generator = seeded(1)
     for parameter in method.parameters():
         parameter.data.normal_(generator=generator)
     return method, method.prepare(graph, CPU)
@@ -42,7 +42,7 @@ def noise_nodes(graph, state):
     """Replays the draws that follow a state of the generator, a row of them a walk."""
     generator = torch.Generator()
     generator.set_state(state)
-    shape = (WALKS_A_STEP, NEGATIVES * WINDOW)
+    shape = (WALKS_PER_STEP, NEGATIVES * WINDOW)
     masses = expected_visits(graph, LENGTH) ** 0.75
     bounds = list(accumulate(masses / masses.sum()))
     found = torch.rand(shape, generator=generator, dtype=torch.float64).tolist()
@@ -70,7 +70,7 @@ def naive_loss(centres, contexts, walks, noise):
 @each_method
 @each_size_of_blocks
 def test_the_loss_and_its_gradients_are_those_of_the_pairs_one_by_one(name, block, monkeypatch):
-    monkeypatch.setattr(skipgram, "WALKS_A_BLOCK", block)
+    monkeypatch.setattr(skipgram, "WALKS_PER_BLOCK", block)
     graph = make_graph()
     method, prepared = fresh(name, graph)
     generator = draws(0, CPU)
@@ -78,7 +78,7 @@ def test_the_loss_and_its_gradients_are_those_of_the_pairs_one_by_one(name, bloc
     # The second step has its walks already and draws nothing but noise.
     state = generator.get_state()
     found = method.loss(prepared, 1, generator)
-    walks = prepared.memory["walks"][WALKS_A_STEP : 2 * WALKS_A_STEP]
+    walks = prepared.memory["walks"][WALKS_PER_STEP : 2 * WALKS_PER_STEP]
     lengths = (walks != ENDED).sum(dim=1)
     assert {1, LENGTH} < set(lengths.tolist())
     parameters = method.skip_gram.centres, method.skip_gram.contexts
@@ -92,9 +92,9 @@ def test_the_loss_and_its_gradients_are_those_of_the_pairs_one_by_one(name, bloc
 
 @each_size_of_blocks
 def test_a_step_without_a_pair_has_a_loss_and_gradients_of_zero(block, monkeypatch):
-    monkeypatch.setattr(skipgram, "WALKS_A_BLOCK", block)
+    monkeypatch.setattr(skipgram, "WALKS_PER_BLOCK", block)
     method, prepared = fresh("deepwalk", make_graph())
-    walks = torch.full((2 * WALKS_A_STEP, LENGTH), ENDED)
+    walks = torch.full((2 * WALKS_PER_STEP, LENGTH), ENDED)
     walks[:, 0] = 7
     prepared.memory["walks"] = walks
     loss = method.loss(prepared, 1, draws(0, CPU))

@@ -5,6 +5,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 import torch
+from graphs import CPU, seeded
 from scipy import stats
 
 from spgcl.graph import Graph
@@ -18,7 +19,6 @@ from spgcl.methods.parts.walks import (
     random_walks,
 )
 
-CPU = torch.device("cpu")
 # Two triangles that share an edge, a bridge, a path and a leaf; node 8 is isolated.
 EDGES = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (3, 4), (4, 5), (5, 6), (4, 7)]
 WEIGHTS = [1.0, 2.5, 0.5, 3.0, 1.0, 0.25, 2.0, 1.0, 4.0]
@@ -38,10 +38,6 @@ def make_graph(*, weighted=True, directed=False):
         weights=weights if weighted else None,
         directed=directed,
     )
-
-
-def seeded(seed=5):
-    return torch.Generator().manual_seed(seed)
 
 
 def exact(graph, before, current, p, q):
@@ -99,9 +95,7 @@ def test_listing_all_neighbours_gives_the_same_distribution(weighted, directed, 
 def test_whole_walks_keep_to_the_second_order_distribution(directed):
     graph, p, q = make_graph(directed=directed), 0.5, 2.0
     starts = torch.arange(8).repeat(2000)
-    found = random_walks(
-        WalkGraph.of(graph, CPU), starts, 6, seeded(), return_parameter=p, in_out_parameter=q
-    ).numpy()
+    found = random_walks(WalkGraph.of(graph, CPU), starts, 6, seeded(), p=p, q=q).numpy()
     arcs = arcs_with_a_next_step(graph)
     counts = np.zeros((len(arcs), 9))
     for place in range(2, 6):
@@ -128,7 +122,7 @@ def test_a_weight_elsewhere_changes_no_step(heavy, p):
     weights = np.array([heavy, 1, 1, 1, 1, 1, 2])
     graph = Graph.from_edges([0, *[2] * 6], [1, *range(3, 9)], np.ones((10, 1), np.float32), weights=weights)
     starts = torch.full((4000,), 2)
-    found = random_walks(WalkGraph.of(graph, CPU), starts, 4, seeded(), return_parameter=p)
+    found = random_walks(WalkGraph.of(graph, CPU), starts, 4, seeded(), p=p)
     counts = np.stack([np.bincount(found[:, 1], minlength=10), np.bincount(found[:, 3], minlength=10)])
     shares = np.array([0, 0, 0, 1, 1, 1, 1, 1, 2, 0]) / 7
     require_distribution(counts[:1], shares[None])
@@ -140,9 +134,7 @@ def test_walks_follow_edges_and_end_where_there_is_no_way_on(p, q):
     graph = make_graph(directed=True)
     matrix = graph.adjacency.toarray()
     starts = torch.arange(9).repeat(50)
-    found = random_walks(
-        WalkGraph.of(graph, CPU), starts, 7, seeded(), return_parameter=p, in_out_parameter=q
-    )
+    found = random_walks(WalkGraph.of(graph, CPU), starts, 7, seeded(), p=p, q=q)
     assert found.shape == (450, 7) and torch.equal(found[:, 0], starts)
     for walk in found.tolist():
         for here, there in pairwise(walk):
@@ -188,6 +180,6 @@ def test_the_graph_is_left_as_it_was(weighted, directed, proposals, monkeypatch)
         arrays, tensors = [*arrays, graph.weights], [*tensors, paths.sums]
     parts = [*arrays, *(tensor.numpy() for tensor in tensors)]
     before = [part.copy() for part in parts]
-    random_walks(paths, starts, 5, seeded(), return_parameter=0.5, in_out_parameter=2.0)
+    random_walks(paths, starts, 5, seeded(), p=0.5, q=2.0)
     expected_visits(graph, 5)
     np.testing.assert_equal(parts, before)

@@ -1,10 +1,8 @@
-"""The augmentations of the paper's Table 11, each from a graph on a device to a new one.
+"""The augmentations of the paper's Table 11 but for diffusion, each from a graph on a device to a new one.
 
 A view keeps all nodes in their rows, so that two views can be compared node by node: a dropped node loses its
-edges and its features. Undirected graphs stay undirected, and no self loop is ever dropped or added. An edge
-that is removed has no entry on CPU, and one of value 0 elsewhere, where every view then has the same shapes.
-The last two of the table, diffusion by personalised PageRank and heat, are of a whole graph, computed once:
-`personalised_pagerank` and `heat` are those of `spgcl.diffusion`.
+edges and its features. Undirected graphs stay undirected, and self loops are never dropped or added. A
+removed edge has no entry on CPU, and one of value 0 elsewhere, where all views then have the same shapes.
 """
 
 from dataclasses import dataclass, replace
@@ -14,11 +12,9 @@ import torch
 from torch import Tensor
 
 from spgcl.engine.tensors import GraphTensors, SparseMatrix
-from spgcl.methods.parts.diffusion import heat as heat
-from spgcl.methods.parts.diffusion import personalised_pagerank as personalised_pagerank
 
-# Probability that a random walk which steps on a known node is taken up elsewhere.
-RESTARTS = 0.2
+# Probability that a random walk which visits a known node restarts elsewhere.
+RESTART = 0.2
 
 
 def drop_edges(graph: GraphTensors, rate: float | Tensor, generator: torch.Generator) -> GraphTensors:
@@ -26,21 +22,30 @@ def drop_edges(graph: GraphTensors, rate: float | Tensor, generator: torch.Gener
 
     Args:
         graph: The graph to make a view of.
-        rate: Probability to be removed, one for all or one an entry of `graph.adjacency`. Of an undirected
-            edge the entry above the diagonal counts.
+        rate: Probability of removal, one for all or one per entry of `graph.adjacency`; for an undirected
+            edge, the one of the entry above the diagonal.
         generator: Decides which.
     """
     adjacency = graph.adjacency
     kept = torch.rand(len(adjacency.columns), generator=generator, device=graph.device) >= rate
     if adjacency.symmetric:
-        kept = torch.where(adjacency.pattern.above, kept, kept.index_select(0, mirror_entries(adjacency)))
+        kept = torch.where(
+            adjacency.pattern.above, kept, kept.index_select(0, adjacency.pattern.transposed[1])
+        )
     return keep_entries(graph, kept)
 
 
-def add_edges(graph: GraphTensors, rate: float, generator: torch.Generator) -> GraphTensors:
-    """Add random pairs as edges of weight 1, a share `rate` of the number of edges that there are.
+def random_view(
+    graph: GraphTensors, edge_rate: float | Tensor, column_rate: float | Tensor, generator: torch.Generator
+) -> GraphTensors:
+    """Remove random edges and mask random feature columns: the view of GRACE and those after it."""
+    return mask_features(drop_edges(graph, edge_rate, generator), column_rate, generator)
 
-    Pairs that are edges already, or are drawn twice, change nothing: on dense graphs fewer are new.
+
+def add_edges(graph: GraphTensors, rate: float, generator: torch.Generator) -> GraphTensors:
+    """Add random pairs as edges of weight 1, as many as `rate` times the number of edges.
+
+    Pairs that are edges already, or drawn twice, change nothing, so that dense graphs get fewer new edges.
     """
     num_nodes, symmetric = graph.num_nodes, graph.adjacency.symmetric
     present = graph.adjacency.values.nonzero().reshape(-1)
@@ -55,33 +60,23 @@ def add_edges(graph: GraphTensors, rate: float, generator: torch.Generator) -> G
     if symmetric:
         sources, targets = torch.cat([sources, targets]), torch.cat([targets, sources])
     known = (graph.adjacency.row_of_entry.long() * num_nodes + graph.adjacency.columns)[present]
-    keys, places = torch.unique(torch.cat([known, sources * num_nodes + targets]), return_inverse=True)
+    keys, positions = torch.unique(torch.cat([known, sources * num_nodes + targets]), return_inverse=True)
     weights = None
     if graph.weights is not None:
         weights = graph.weights.new_ones(len(keys))
-        weights[places[: len(known)]] = graph.weights[present]
+        weights[positions[: len(known)]] = graph.weights[present]
     return with_entries(graph, keys // num_nodes, keys % num_nodes, weights)
 
 
-def drop_nodes(graph: GraphTensors, rate: float, generator: torch.Generator) -> GraphTensors:
-    """Take random nodes' edges and features away."""
-    return keep_nodes(graph, random_nodes(graph, 1 - rate, generator))
+def random_nodes(graph: GraphTensors, fraction: float, generator: torch.Generator) -> Tensor:
+    """A mask that holds every node with probability `fraction`."""
+    return torch.rand(graph.num_nodes, generator=generator, device=graph.device) < fraction
 
 
-def random_walk_subgraph(graph: GraphTensors, share: float, generator: torch.Generator) -> GraphTensors:
-    """Keep the edges and features of what random walks visit, a `share` of the nodes."""
-    return keep_nodes(graph, walked_nodes(graph, share, generator))
-
-
-def random_nodes(graph: GraphTensors, share: float, generator: torch.Generator) -> Tensor:
-    """A mask that holds every node with probability `share`."""
-    return torch.rand(graph.num_nodes, generator=generator, device=graph.device) < share
-
-
-def walked_nodes(graph: GraphTensors, share: float, generator: torch.Generator) -> Tensor:
-    """A mask of the nodes that random walks from random nodes visit, until a `share` of all is in it."""
+def walked_nodes(graph: GraphTensors, fraction: float, generator: torch.Generator) -> Tensor:
+    """A mask of the nodes that random walks from random nodes visit, until it holds that fraction of all."""
     adjacency, device = graph.adjacency, graph.device
-    wanted = max(1, round(share * graph.num_nodes))
+    wanted = max(1, round(fraction * graph.num_nodes))
     if wanted >= graph.num_nodes:
         return torch.ones(graph.num_nodes, dtype=torch.bool, device=device)
     kept = torch.zeros(graph.num_nodes, dtype=torch.bool, device=device)
@@ -97,26 +92,24 @@ def walked_nodes(graph: GraphTensors, share: float, generator: torch.Generator) 
         counts = adjacency.rows[walkers + 1] - adjacency.rows[walkers]
         entries = adjacency.rows[walkers] + (draws * counts).long()
         stepped = torch.where(adjacency.values[entries] != 0, adjacency.columns[entries].long(), walkers)
-        # Some walkers that find nothing new start anew: a small component cannot hold them for ever.
+        # Some walkers that find nothing new restart, so that a small component cannot trap them.
         fresh = torch.randint(graph.num_nodes, walkers.shape, generator=generator, device=device)
-        walkers = torch.where(kept[stepped] & (whims < RESTARTS), fresh, stepped)
+        walkers = torch.where(kept[stepped] & (whims < RESTART), fresh, stepped)
     return kept
 
 
 def mask_features(graph: GraphTensors, rate: float | Tensor, generator: torch.Generator) -> GraphTensors:
-    """Set random feature columns to zero for all nodes; one rate for all columns or one a column."""
-    width = (
-        graph.features.num_columns if isinstance(graph.features, SparseMatrix) else graph.features.shape[1]
-    )
-    kept = (torch.rand(width, generator=generator, device=graph.device) >= rate).float()
+    """Set random feature columns to zero for all nodes; one rate for all columns or one per column."""
     features = graph.features
+    width = features.num_columns if isinstance(features, SparseMatrix) else features.shape[1]
+    kept = (torch.rand(width, generator=generator, device=graph.device) >= rate).float()
     if isinstance(features, SparseMatrix):
         return replace(graph, features=features.revalued(features.values * kept[features.columns]))
     return replace(graph, features=features * kept)
 
 
 def drop_features(graph: GraphTensors, rate: float, generator: torch.Generator) -> GraphTensors:
-    """Set random entries of the features to zero, each on its own."""
+    """Set random entries of the features to zero, independently."""
     features = graph.features
     values = features.values if isinstance(features, SparseMatrix) else features
     kept = (torch.rand(values.shape, generator=generator, device=graph.device) >= rate).float()
@@ -126,7 +119,7 @@ def drop_features(graph: GraphTensors, rate: float, generator: torch.Generator) 
 
 
 def shuffle_nodes(graph: GraphTensors, generator: torch.Generator) -> GraphTensors:
-    """Deal the feature rows out to other nodes: the corruption of DGI."""
+    """Permute the feature rows: the corruption of DGI."""
     order = torch.randperm(graph.num_nodes, generator=generator, device=graph.device)
     features = graph.features
     if isinstance(features, SparseMatrix):
@@ -141,12 +134,12 @@ def shuffle_nodes(graph: GraphTensors, generator: torch.Generator) -> GraphTenso
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Shuffled(SparseMatrix):
-    """A matrix whose rows come in another order: its entries stay, and products have their rows reordered.
+    """A matrix with permuted rows: entries stay in place, and the rows of products are reordered.
 
-    What is said of entries (`row_of_entry`, `transposed`) is of the order in which they are stored.
+    `row_of_entry` and `transposed` refer to the stored order.
 
     Attributes:
-        order: Row of the entries for every row.
+        order: Stored row of every row.
     """
 
     order: Tensor
@@ -165,7 +158,7 @@ class Shuffled(SparseMatrix):
 
 
 class _Reordered(torch.autograd.Function):
-    """Rows in the order of a permutation; the gradient is a reordering, too, and adds nothing up."""
+    """Permuted rows; the backward pass is a permutation, too, without accumulation."""
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor, order: Tensor) -> Tensor:
@@ -193,7 +186,7 @@ def keep_nodes(graph: GraphTensors, kept: Tensor) -> GraphTensors:
 def keep_entries(graph: GraphTensors, kept: Tensor) -> GraphTensors:
     """A view with the marked entries of the adjacency, and every self loop."""
     kept = kept | graph.adjacency.pattern.loops
-    # On CPU every entry costs time in every product; elsewhere other shapes at every step cost more.
+    # On CPU every entry costs time in every product; elsewhere changing shapes cost more.
     return list_entries(graph, kept) if graph.device.type == "cpu" else zero_entries(graph, kept)
 
 
@@ -205,26 +198,26 @@ def list_entries(graph: GraphTensors, kept: Tensor) -> GraphTensors:
 
 
 def zero_entries(graph: GraphTensors, kept: Tensor) -> GraphTensors:
-    """A view that has the marked entries and, with value 0, all others: work on the pattern is shared."""
+    """A view that has the marked entries and all others with value 0; it shares the graph's pattern."""
     adjacency = graph.adjacency
     weights = adjacency.values.sign() if graph.weights is None else graph.weights
-    return normalised_anew(graph, adjacency.revalued(weights * kept))
+    return normalised(graph, adjacency.revalued(weights * kept))
 
 
 def with_entries(
     graph: GraphTensors, sources: Tensor, targets: Tensor, weights: Tensor | None
 ) -> GraphTensors:
-    """The same nodes and features with other adjacency entries, in row order with loops, normalised anew."""
+    """The same nodes and features with other adjacency entries, in row order with loops, normalised."""
     old = graph.adjacency
     values = torch.ones(len(sources), device=graph.device) if weights is None else weights
     bounds = torch.arange(graph.num_nodes + 1, dtype=sources.dtype, device=graph.device)
     rows = torch.searchsorted(sources, bounds).to(old.rows.dtype)
     columns = targets.to(old.columns.dtype)
-    return normalised_anew(graph, SparseMatrix(rows, columns, values, old.num_columns, old.symmetric))
+    return normalised(graph, SparseMatrix(rows, columns, values, old.num_columns, old.symmetric))
 
 
-def normalised_anew(graph: GraphTensors, weights: SparseMatrix) -> GraphTensors:
-    """The same nodes and features with edges of these weights, loops among them."""
+def normalised(graph: GraphTensors, weights: SparseMatrix) -> GraphTensors:
+    """The same nodes and features with edges of these weights, including loops."""
     degrees = (weights @ torch.ones(graph.num_nodes, 1, device=graph.device)).view(-1)
     sources, targets = weights.row_of_entry, weights.columns
     if weights.symmetric:
@@ -234,8 +227,3 @@ def normalised_anew(graph: GraphTensors, weights: SparseMatrix) -> GraphTensors:
         values = weights.values / degrees[sources]
     kept = None if graph.weights is None else weights.values
     return GraphTensors(graph.features, weights.revalued(values), kept)
-
-
-def mirror_entries(adjacency: SparseMatrix) -> Tensor:
-    """For every entry (i, j) of a symmetric matrix in row order, the number of the entry (j, i)."""
-    return adjacency.pattern.transposed[1]

@@ -12,12 +12,12 @@ from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.graph.propagate import normalised_adjacency
 
-# Nodes up to which all entries are kept: nearly every entry of a diffusion differs from zero.
+# Nodes up to which all entries are kept, of which nearly none are zero.
 EXACT_UP_TO = 5000
 CPU = torch.device("cpu")
-# What may be missing of a row's sum: nothing that float32 could tell, or far less than is cut off anyway.
+# What may be missing from a row's sum: less than float32 resolves, or far less than is cut off anyway.
 _TAIL, _TAIL_BEFORE_CUT = 1e-7, 1e-3
-# Where `sharpened` may cut.
+# Thresholds of `sharpened`.
 _CUTS = (1e-5, 1e-4, 1e-3, 1e-2)
 # Numbers in a block of rows, 64 MiB of float32.
 _BLOCK_NUMBERS = 2**24
@@ -28,12 +28,12 @@ def personalised_pagerank(
 ) -> sparse.csr_array:
     """Personalised PageRank, restart (I - (1 - restart) S)^-1 with S the normalised adjacency with loops.
 
-    Row i says where a walk from node i is found that starts anew with probability `restart` at every step;
-    exactly so for a directed graph, whose rows of S sum to one, and up to degrees for an undirected one.
+    Row i is the distribution of a walk from node i that restarts with probability `restart` at every step:
+    exactly for a directed graph, whose rows of S sum to one, and up to degrees for an undirected one.
 
     Args:
-        graph: The graph; its weights, where it has them, count.
-        restart: Probability to start anew (alpha), 0.01 to 1.
+        graph: The graph; its weights count, if it has any.
+        restart: Probability of a restart (alpha), 0.01 to 1.
         keep: Largest entries kept in every row; 0 keeps all and needs a graph of at most 5,000 nodes.
         device: Where to compute.
     """
@@ -48,7 +48,7 @@ def heat(graph: Graph, *, time: float, keep: int, device: torch.device = CPU) ->
     """The heat kernel, exp(time (T - I)) with T = (A + I) D^-1, whose columns sum to one.
 
     Args:
-        graph: The graph; its weights, where it has them, count.
+        graph: The graph; its weights count, if it has any.
         time: How long heat spreads (t), 0 to 100.
         keep: Largest entries kept in every row; 0 keeps all and needs a graph of at most 5,000 nodes.
         device: Where to compute.
@@ -58,7 +58,7 @@ def heat(graph: Graph, *, time: float, keep: int, device: torch.device = CPU) ->
     transition = (looped @ sparse.diags_array(1 / degrees)).astype(np.float32).tocsr()
     weights = [math.exp(-time)]
     left = -math.expm1(-time)
-    # Terms grow until `time`; before that what is left says nothing about rounding.
+    # Terms grow until `time`; until then the rest is not small.
     while left > _tail(keep) or len(weights) <= time:
         weights.append(weights[-1] * time / len(weights))
         left -= weights[-1]
@@ -68,8 +68,7 @@ def heat(graph: Graph, *, time: float, keep: int, device: torch.device = CPU) ->
 def sharpened(matrix: sparse.csr_array, graph: Graph) -> sparse.csr_array:
     """A diffusion without its small entries, every column divided by its largest one.
 
-    Of a few thresholds, the one is taken that leaves nodes nearest to as many entries as they have
-    neighbours, on average.
+    Of a few thresholds, it takes the one that leaves nodes, on average, about as many entries as neighbours.
     """
     degree = graph.adjacency.nnz / graph.num_nodes
     cut = min(_CUTS, key=lambda cut: abs(np.count_nonzero(matrix.data >= cut) / graph.num_nodes - degree))
@@ -89,7 +88,7 @@ def _tail(keep: int) -> float:
 def _series(
     matrix: sparse.csr_array, weights: list[float], keep: int, device: torch.device
 ) -> sparse.csr_array:
-    """The sum of weights[k] matrix^k, block of rows by block of rows, so that N x N is never in memory."""
+    """The sum of weights[k] matrix^k, in blocks of rows, so that N x N is never in memory."""
     num_nodes = matrix.shape[0]
     if num_nodes > EXACT_UP_TO and (not keep or keep >= num_nodes):
         raise InputError(

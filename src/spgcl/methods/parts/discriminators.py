@@ -1,4 +1,4 @@
-"""Scores of pairs that belong together against pairs that do not: what DGI, GMI and MVGRL share."""
+"""Scores of true pairs against false ones, which DGI, GMI and MVGRL share."""
 
 import torch
 from torch import Tensor, nn
@@ -12,8 +12,8 @@ class Bilinear(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(width, other_width))
         self.bias = nn.Parameter(torch.zeros(1))
-        # As the three publications' code has it: a leading dimension of one counts as the outputs in Glorot's
-        # rule, so that the range is far smaller than that of a matrix, and scores start close to zero.
+        # As in the code of the three papers: with a leading dimension of one, Glorot's rule counts the whole
+        # matrix as inputs, which makes the range far smaller, so that scores start close to zero.
         nn.init.xavier_uniform_(self.weight.data[None])
 
     def against(self, rows: Tensor, vector: Tensor) -> Tensor:

@@ -6,13 +6,12 @@ import torch
 from torch import Tensor
 
 from spgcl.engine.tensors import GraphTensors, SparseMatrix
-from spgcl.graph import Graph
 from spgcl.methods.method import Prepared
 
 
 @dataclass(eq=False, kw_only=True)
 class PreparedPairs(Prepared):
-    """A graph with the pairs that its decoder has to tell from all others.
+    """A graph in which pairs of nodes can be looked up.
 
     Attributes:
         keys: Sorted `row * num_nodes + column` of every entry of A + I.
@@ -21,18 +20,17 @@ class PreparedPairs(Prepared):
     keys: Tensor
 
     @classmethod
-    def of(cls, graph: Graph, device: torch.device, *, normalise_features: bool) -> "PreparedPairs":
-        """Normalise the adjacency and, if asked, the features, and number the entries."""
-        tensors = GraphTensors.of(graph, device, normalise_features=normalise_features)
-        return cls(tensors, keys=entry_keys(tensors.adjacency))
+    def of(cls, graph: GraphTensors) -> "PreparedPairs":
+        """A graph with the keys of its edges."""
+        return cls(graph, keys=entry_keys(graph.adjacency))
 
 
 def entry_keys(matrix: SparseMatrix) -> Tensor:
-    """One ascending number an entry of a matrix, by which entries are looked up."""
+    """`row * num_columns + column` of every entry of a matrix, ascending."""
     return (matrix.row_of_entry.long() * matrix.num_columns + matrix.columns).sort().values
 
 
 def is_entry(wanted: Tensor, keys: Tensor) -> Tensor:
-    """Whether each wanted number is among the sorted `keys`."""
-    places = torch.searchsorted(keys, wanted).clamp_(max=len(keys) - 1)
-    return keys[places] == wanted
+    """Whether each wanted key is among the sorted `keys`."""
+    positions = torch.searchsorted(keys, wanted).clamp_(max=len(keys) - 1)
+    return keys[positions] == wanted

@@ -1,4 +1,4 @@
-"""What GRACE, GCA and GraphCL share: the same node of two views attracts, all other nodes of both repel."""
+"""The objective of GRACE, GCA and GraphCL: the same node of two views attracts, all others repel."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -13,21 +13,21 @@ from spgcl.engine.all_pairs import HALVED_TILE, HalvedRows, Tile, upper_tiles
 from spgcl.engine.kernels import tiles
 from spgcl.errors import InputError
 
-# Side of the square tiles in which similarities are computed: what a processor's cache holds, and what keeps
-# an accelerator busy. A few temporaries of a tile's size exist together.
+# Side of the square tiles in which similarities are computed: fits a processor's cache, and keeps an
+# accelerator busy. A few temporaries of a tile's size exist at once.
 TILE = {"cpu": 1024, "cuda": 8192}
-# All tiles are kept from the sums to the gradient where a whole matrix would not be larger than this.
+# Up to this size of the whole matrix, tiles are kept between the sums and the gradient.
 KEPT_BYTES = 256 * 2**20
-# Exponentials of similarities are added up as they are: their range is that of the temperature.
+# Exponentials of similarities are summed without shifting, so that the temperature limits their range.
 LEAST_TEMPERATURE = {torch.float32: 1 / 40, torch.float64: 1 / 350}
 
-# Similarities in half precision have eleven bits. Over lower temperatures they exceed ten, and exponentials
-# would be off by up to half a per cent.
+# Similarities in float16 have eleven bits. At lower temperatures they exceed ten, and the error of
+# exponentials would be up to 0.5 %.
 LEAST_HALVED_TEMPERATURE = 0.1
-# Shares of a row's sum are up to 1 and mostly far below: in the middle of the range of half precision.
+# Fractions of a row's sum, up to 1 and mostly far below, are moved to the middle of the range of float16.
 SHARES_SCALE = 2.0**14
-# For every pair of nodes: half of the similarities of both views with both, for the sums and again for the
-# gradient, and two products more for that.
+# Per pair of nodes: half of the similarities of both views with both, once for the sums and once for the
+# gradient, which takes two more products.
 CONTRAST_PRODUCTS = 8
 
 
@@ -59,12 +59,11 @@ def projection_head(width: int, inner_width: int, activation: nn.Module) -> nn.S
 
 
 class _NodeContrast(torch.autograd.Function):
-    """Mean over the rows of [U; V] of -log softmax at the partner, the row's own entry left out.
+    """Mean over the rows of [U; V] of -log softmax at the partner, without the row's own entry.
 
-    Joined this way both directions of the objective and both kinds of negatives are one symmetric matrix of
-    similarities. Only tiles on and above its diagonal are computed: for the sums of all rows and, unless they
-    were few enough to be kept, again for the gradient. It is linear in the incoming one, and so is ready
-    before it is asked for.
+    This way both directions of the objective and both kinds of negatives are one symmetric matrix of
+    similarities. Only tiles on and above its diagonal are computed: for the sums of all rows and, unless
+    kept, again for the gradient, which the forward pass computes and the backward pass scales.
     """
 
     @staticmethod
@@ -99,7 +98,7 @@ def _row_sums(vectors: Tensor, tiles: Iterable[Tile]) -> Tensor:
     sums = vectors.new_zeros(len(vectors))
     for rows, columns, exponentials in tiles:
         sums[rows] += exponentials.sum(1)
-        # Above the diagonal a tile stands for its mirror image, too.
+        # A tile above the diagonal also counts as its mirror image.
         if rows != columns:
             sums[columns] += exponentials.sum(0)
     return sums

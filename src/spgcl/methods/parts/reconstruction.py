@@ -23,16 +23,16 @@ def reconstruction(
 def sampled_reconstruction(
     vectors: Tensor, entries: SparseMatrix, keys: Tensor, ratio: int, generator: torch.Generator
 ) -> Tensor:
-    """The re-weighted likelihood of A + I, with the pairs that are no edges drawn at random.
+    """The re-weighted likelihood of A + I, with randomly drawn non-edges.
 
-    Half the mean cross-entropy over the entries of A + I and half that over the drawn pairs; what is drawn
-    and turns out to be an entry is left out.
+    Half the mean cross-entropy over the entries of A + I and half that over the drawn pairs that are no
+    entries.
 
     Args:
-        vectors: One row a node (Z).
-        entries: A + I; its values are not looked at.
+        vectors: One row per node (Z).
+        entries: A + I; its values are not used.
         keys: The entries, from `entry_keys`.
-        ratio: Pairs drawn an entry.
+        ratio: Pairs drawn per entry.
         generator: Decides which.
     """
     num_nodes = len(vectors)
@@ -49,8 +49,8 @@ def full_reconstruction(vectors: Tensor, entries: SparseMatrix, block_nodes: int
     Half the mean cross-entropy over the entries of A + I and half that over all other pairs.
 
     Args:
-        vectors: One row a node (Z).
-        entries: A + I; its values are not looked at.
+        vectors: One row per node (Z).
+        entries: A + I; its values are not used.
         block_nodes: Rows and columns of a block of scores; by the device when None.
     """
     scores = entry_products(vectors, entries)

@@ -1,4 +1,4 @@
-"""What changes from step to step besides weights: learning rates and moving averages."""
+"""Learning-rate schedules and moving averages."""
 
 import math
 
@@ -7,7 +7,7 @@ from torch import nn
 
 
 def cosine_schedule(step: int, steps: int, warm_up: float = 0.0) -> float:
-    """Share of the peak value: a straight rise over `warm_up` steps, then half a cosine down to zero."""
+    """Fraction of the peak value: a linear rise over `warm_up` steps, then half a cosine down to 0."""
     if step < warm_up:
         return step / warm_up
     return (1 + math.cos(math.pi * (step - warm_up) / (steps - warm_up))) / 2

@@ -1,4 +1,4 @@
-"""Skip-gram with negative sampling over walks: what DeepWalk and node2vec learn their vectors by."""
+"""Skip-gram with negative sampling over walks, which DeepWalk and node2vec share."""
 
 import math
 from collections.abc import Callable
@@ -18,24 +18,23 @@ from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.walks import ENDED, WalkGraph, expected_visits, precision, random_walks
 from spgcl.methods.ranges import Range, SizesMemory
 
-# Walks drawn at once: as many steps share them as they suffice for.
-WALKS_A_DRAW = 16384
+# Walks drawn at once, for several steps.
+WALKS_PER_DRAW = 16384
 # Walks whose scores are in memory at once.
-WALKS_A_BLOCK = 2048
+WALKS_PER_BLOCK = 2048
 # Exponent of the noise distribution in word2vec.
 NOISE_POWER = 0.75
 
 WalkLength = Annotated[int, Range(least=2), SizesMemory.STEP]
-Walk = Callable[[WalkGraph, Tensor, torch.Generator], Tensor]
 
 
 @dataclass(eq=False, kw_only=True)
-class WalkPrepared(Prepared):
+class PreparedWalks(Prepared):
     """A graph to walk on.
 
     Attributes:
         paths: The edges, as walks read them.
-        noise: Running sums of the noise distribution over all nodes, up to 1.
+        noise: Cumulative noise distribution over all nodes.
     """
 
     paths: WalkGraph
@@ -47,17 +46,17 @@ def skip_gram(
 ) -> Tensor:
     """The skip-gram objective with negative sampling, summed over the pairs of some walks.
 
-    Two nodes of a walk at distance d count (window + 1 - d) / window, the probability with which word2vec,
-    which draws a smaller window at random, looks at them. A walk's noise nodes serve all its centres: their
-    mean times `negatives` has the expectation of as many fresh draws for every pair.
+    Two nodes of a walk at distance d count (window + 1 - d) / window: the probability that they are in the
+    window of word2vec, which it shrinks at random. A walk's noise nodes serve all its centres: their mean
+    times `negatives` has the expectation of that many independent draws for every pair.
 
     Args:
         centres: Vectors of the nodes as centres, shape (walks, length, width).
         contexts: Vectors of the same nodes as contexts.
         noise: Context vectors of the noise nodes, shape (walks, draws, width).
-        present: Which places hold a node, shape (walks, length).
+        present: Which positions hold a node, shape (walks, length).
         window: Largest distance of a pair.
-        negatives: Noise nodes a pair.
+        negatives: Noise nodes per pair.
     """
     weights = pair_weights(present, window, centres.dtype)
     attraction = (weights * logsigmoid(centres @ contexts.mT)).sum()
@@ -66,92 +65,118 @@ def skip_gram(
 
 
 def pair_weights(present: Tensor, window: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """How much each pair of places in a walk counts, shape (walks, length, length)."""
-    places = torch.arange(present.shape[1], device=present.device)
-    distances = (places[:, None] - places).abs().to(dtype)
-    shares = ((window + 1 - distances) / window).clamp(min=0).fill_diagonal_(0)
-    return shares * (present[:, :, None] & present[:, None, :])
+    """Weight of each pair of positions in a walk, shape (walks, length, length)."""
+    positions = torch.arange(present.shape[1], device=present.device)
+    distances = (positions[:, None] - positions).abs().to(dtype)
+    weights = ((window + 1 - distances) / window).clamp(min=0).fill_diagonal_(0)
+    return weights * (present[:, :, None] & present[:, None, :])
 
 
-class SkipGram(nn.Module):
-    """Two vectors a node, as centre and as context, and the walks that they learn from.
+class Vectors(nn.Module):
+    """Two vectors per node, as centre and as context, initialised as in word2vec, and an order of nodes."""
 
-    Args:
-        hidden: Width of the vectors.
-        walks: Walks from every node.
-        walk_length: Nodes of a walk.
-        window: Largest distance in a walk of two nodes that attract.
-        negatives: Noise nodes a pair.
-        steps: Updates that the walks are dealt out to.
-    """
-
-    centres: Tensor
-    contexts: Tensor
     order: Tensor
 
-    def __init__(
-        self, *, hidden: int, walks: int, walk_length: int, window: int, negatives: int, steps: int
-    ) -> None:
+    def __init__(self, num_nodes: int, width: int) -> None:
         super().__init__()
-        self.hidden, self.walks, self.walk_length = hidden, walks, walk_length
-        self.window, self.negatives, self.steps = window, negatives, steps
-
-    def allocate(self, num_nodes: int) -> None:
-        """Start as word2vec does: small random centres, contexts of zeros; and an order to start walks in."""
-        self.centres = nn.Parameter((torch.rand(num_nodes, self.hidden) - 0.5) / self.hidden)
-        # Adam goes over whole tables: a step's walks grow with the graph too, and cost far more.
-        self.contexts = nn.Parameter(torch.zeros(num_nodes, self.hidden))
+        self.centres = nn.Parameter((torch.rand(num_nodes, width) - 0.5) / width)
+        # Dense gradients for Adam: a step's walks, too, grow with the graph, and cost far more.
+        self.contexts = nn.Parameter(torch.zeros(num_nodes, width))
         self.register_buffer("order", torch.randperm(num_nodes))
 
-    def prepare(self, graph: Graph, device: torch.device) -> WalkPrepared:
-        """Copy the edges and sum up the noise distribution."""
-        if len(self.centres) != graph.num_nodes:
+
+class WalkMethod(Method[PreparedWalks]):
+    """What DeepWalk and node2vec share: vectors learned from random walks.
+
+    Args:
+        hidden: Width of the embedding (d).
+        window: Largest distance in a walk of two nodes that attract.
+        negatives: Noise nodes per pair.
+        steps: Updates over which the walks are distributed.
+        learning_rate: Of Adam; falls linearly to 0.
+    """
+
+    inductive = False
+    reads_features = False
+
+    def __init__(
+        self,
+        hidden: int,
+        walks: int,
+        walk_length: int,
+        window: int,
+        negatives: int,
+        steps: int,
+        learning_rate: float,
+        weight_decay: float,
+        p: float = 1.0,
+        q: float = 1.0,
+    ) -> None:
+        super().__init__(steps, learning_rate, weight_decay)
+        self.hidden, self.walks, self.walk_length, self.p, self.q = hidden, walks, walk_length, p, q
+        self.window, self.negatives = window, negatives
+
+    def allocate(self, num_nodes: int) -> None:
+        """Two vectors per node."""
+        self.skip_gram = Vectors(num_nodes, self.hidden)
+
+    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedWalks:
+        """Copy the edges and compute the noise distribution."""
+        num_vectors = len(self.skip_gram.order)
+        if num_vectors != graph.num_nodes:
             raise InputError(
-                f"there are vectors for {len(self.centres)} nodes, but the graph has {graph.num_nodes}; "
+                f"there are vectors for {num_vectors} nodes, but the graph has {graph.num_nodes}; "
                 "fit this graph on its own"
             )
-        # Differs from word2vec: the frequencies are the expected ones of walks without memory, not counts.
+        # Differs from word2vec: frequencies are the expected ones of unbiased walks, not counts.
         sums = np.cumsum(expected_visits(graph, self.walk_length) ** NOISE_POWER)
         noise = torch.from_numpy(sums / sums[-1]).to(device=device, dtype=precision(device))
-        return WalkPrepared(GraphTensors.of(graph, device), paths=WalkGraph.of(graph, device), noise=noise)
+        return PreparedWalks(GraphTensors.of(graph, device), paths=WalkGraph.of(graph, device), noise=noise)
 
-    def loss(self, prepared: Prepared, step: int, generator: torch.Generator, walk: Walk) -> Tensor:
-        """Mean over the pairs of this step's walks."""
-        assert isinstance(prepared, WalkPrepared)
-        walks = self._walks(prepared, step, generator, walk)
+    def loss(self, prepared: PreparedWalks, step: int, generator: torch.Generator) -> Tensor:
+        """Mean of the skip-gram objective over the pairs of this step's walks."""
+        walks = self._walks(prepared, step, generator)
         # No pair is further apart than a walk is long.
         shape = (len(walks), self.negatives * min(self.window, self.walk_length - 1))
         draws = torch.rand(
             shape, generator=generator, dtype=prepared.noise.dtype, device=prepared.noise.device
         )
         noise = torch.searchsorted(prepared.noise, draws, right=True)
-        # Without a single pair, on isolated nodes alone, the sum is 0 as well.
+        # Isolated nodes alone make no pair; then the sum is 0 as well.
         pairs = sum_of_weights(walks != ENDED, self.window).clamp(min=1)
-        if len(walks) <= WALKS_A_BLOCK:
-            return self._sum(self.centres, self.contexts, walks, noise) / pairs
+        centres, contexts = self.skip_gram.centres, self.skip_gram.contexts
+        if len(walks) <= WALKS_PER_BLOCK:
+            return self._sum(centres, contexts, walks, noise) / pairs
         total = torch.zeros((), device=walks.device)
-        for start in range(0, len(walks), WALKS_A_BLOCK):
-            block = slice(start, start + WALKS_A_BLOCK)
+        for start in range(0, len(walks), WALKS_PER_BLOCK):
+            block = slice(start, start + WALKS_PER_BLOCK)
             total = total + _Recomputed.apply(  # type: ignore[no-untyped-call]
-                self._sum, self.centres, self.contexts, walks[block], noise[block]
+                self._sum, centres, contexts, walks[block], noise[block]
             )
         return total / pairs
 
-    def vectors(self) -> Tensor:
-        """The centres."""
-        return self.centres.detach().clone()
+    def learning_rate_at(self, step: int) -> float:
+        """Falls linearly, to 0 after the last step, as in word2vec."""
+        return self.learning_rate * (1 - step / self.steps)
 
-    def _walks(self, prepared: WalkPrepared, step: int, generator: torch.Generator, walk: Walk) -> Tensor:
-        """The walks of a step; those of several steps are drawn together and remembered."""
-        batch = math.ceil(len(self.order) * self.walks / self.steps)
-        shared = max(1, WALKS_A_DRAW // batch)
-        place = step % shared
-        if not place or "walks" not in prepared.memory:
-            first, last = step - place, min(step - place + shared, self.steps)
-            turns = torch.arange(first * batch, last * batch, device=self.order.device)
-            starts = self.order[turns % len(self.order)]
-            prepared.memory["walks"] = walk(prepared.paths, starts, generator)
-        return prepared.memory["walks"][place * batch : (place + 1) * batch]
+    def embed(self, prepared: PreparedWalks) -> Tensor:
+        """The vectors of the nodes as centres."""
+        return self.skip_gram.centres.detach().clone()
+
+    def _walks(self, prepared: PreparedWalks, step: int, generator: torch.Generator) -> Tensor:
+        """The walks of a step; those of several steps are drawn together and kept."""
+        order = self.skip_gram.order
+        batch = math.ceil(len(order) * self.walks / self.steps)
+        shared = max(1, WALKS_PER_DRAW // batch)
+        position = step % shared
+        if not position or "walks" not in prepared.memory:
+            first, last = step - position, min(step - position + shared, self.steps)
+            turns = torch.arange(first * batch, last * batch, device=order.device)
+            starts = order[turns % len(order)]
+            prepared.memory["walks"] = random_walks(
+                prepared.paths, starts, self.walk_length, generator, p=self.p, q=self.q
+            )
+        return prepared.memory["walks"][position * batch : (position + 1) * batch]
 
     def _sum(self, centres: Tensor, contexts: Tensor, walks: Tensor, noise: Tensor) -> Tensor:
         nodes = walks.clamp(min=0)
@@ -165,64 +190,18 @@ class SkipGram(nn.Module):
         )
 
 
-class WalkMethod(Method):
-    """What DeepWalk and node2vec share; they differ in the bias of their walks."""
-
-    inductive = False
-    reads_features = False
-
-    def __init__(
-        self,
-        skip_gram: SkipGram,
-        *,
-        learning_rate: float,
-        weight_decay: float,
-        p: float = 1.0,
-        q: float = 1.0,
-    ) -> None:
-        super().__init__()
-        self.skip_gram, self.p, self.q = skip_gram, p, q
-        self.steps, self.learning_rate, self.weight_decay = skip_gram.steps, learning_rate, weight_decay
-
-    def allocate(self, num_nodes: int) -> None:
-        """Two vectors per node."""
-        self.skip_gram.allocate(num_nodes)
-
-    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> WalkPrepared:
-        """Copy the edges and sum up the noise distribution."""
-        return self.skip_gram.prepare(graph, device)
-
-    def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
-        """Skip-gram over this step's walks."""
-        return self.skip_gram.loss(prepared, step, generator, self._walk)
-
-    def learning_rate_at(self, step: int) -> float:
-        """Falls linearly, to 0 after the last step, as in word2vec."""
-        return self.learning_rate * (1 - step / self.steps)
-
-    def embed(self, prepared: Prepared) -> Tensor:
-        """The vectors of the nodes as centres."""
-        return self.skip_gram.vectors()
-
-    def _walk(self, graph: WalkGraph, starts: Tensor, generator: torch.Generator) -> Tensor:
-        length = self.skip_gram.walk_length
-        return random_walks(
-            graph, starts, length, generator, return_parameter=self.p, in_out_parameter=self.q
-        )
-
-
 def sum_of_weights(present: Tensor, window: int) -> Tensor:
-    """What `pair_weights` adds up to for walks that, once ended, stay so."""
+    """Sum of `pair_weights` for walks that do not resume once they have ended."""
     distances = range(1, min(window + 1, present.shape[1]))
     counts = torch.stack([present[:, distance:].sum() for distance in distances])
-    shares = [2 * (window + 1 - distance) / window for distance in distances]
-    return (counts * torch.tensor(shares, device=present.device)).sum()
+    weights = [2 * (window + 1 - distance) / window for distance in distances]
+    return (counts * torch.tensor(weights, device=present.device)).sum()
 
 
 class _Recomputed(torch.autograd.Function):
-    """A sum over walks whose gradient computes it a second time, instead of keeping what it is made of.
+    """A sum over walks that is recomputed for its gradient, instead of keeping intermediate results.
 
-    Torch's own way imports its compiler, which takes seconds, and leaves cycles of garbage.
+    `torch.utils.checkpoint` imports the compiler, which takes seconds, and leaves reference cycles.
     """
 
     @staticmethod

@@ -1,29 +1,32 @@
-"""Random walks on compressed sparse rows, all walkers a step at a time."""
+"""Random walks on compressed sparse rows; all walkers move together."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy import sparse
 from torch import Tensor
 
 from spgcl.graph import Graph
+from spgcl.graph.propagate import inverse
 
-# A walker whose proposals are rejected this often gets its next node from a list of all neighbours.
+# After this many rejected proposals a walker's next node is drawn from a list of all neighbours.
 PROPOSALS = 16
 ENDED = -1
 
 
 @dataclass(frozen=True, eq=False)
 class WalkGraph:
-    """What a walk reads of a graph, on a device; there are no self loops.
+    """The edges of a graph on a device, without self loops.
 
     Attributes:
         rows: Row pointers, shape (num_nodes + 1,).
         columns: Neighbours, ascending within a row.
-        keys: Row times num_nodes plus column of every entry, ascending, to look edges up in.
-        sums: Running sum of the edge weights from 0, those of a row divided by their sum, so that none drowns
-            in another row's; one longer than `columns`; None for weights of 1.
+        keys: Row times num_nodes plus column of every entry, ascending, to look up edges.
+        sums: Running sum of the edge weights from 0, those of a row divided by their sum to keep precision;
+            one longer than `columns`; None for weights of 1.
     """
 
     rows: Tensor
@@ -57,13 +60,13 @@ class WalkGraph:
         return self.columns.device
 
     def has_edge(self, sources: Tensor, targets: Tensor) -> Tensor:
-        """Whether there is an edge from each source to the target beside it."""
+        """Whether there is an edge from each source to its target."""
         return self._lookup(sources, targets)[1]
 
     def weight(self, sources: Tensor, targets: Tensor) -> Tensor:
-        """Weight of the edge between each two nodes, 0 where there is none; to compare within a row."""
-        places, found = self._lookup(sources, targets)
-        return found.float() if self.sums is None else self.entry_weights(places) * found
+        """Weight of the edge from each source to its target, 0 if there is none; to compare within a row."""
+        entries, found = self._lookup(sources, targets)
+        return found.float() if self.sums is None else self.entry_weights(entries) * found
 
     def strength(self, nodes: Tensor) -> Tensor:
         """Sum of the weights of a node's edges, in the unit of `weight`."""
@@ -78,8 +81,8 @@ class WalkGraph:
 
     def _lookup(self, sources: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         wanted = sources * self.num_nodes + targets
-        places = torch.searchsorted(self.keys, wanted).clamp_(max=len(self.keys) - 1)
-        return places, self.keys[places] == wanted
+        entries = torch.searchsorted(self.keys, wanted).clamp_(max=len(self.keys) - 1)
+        return entries, self.keys[entries] == wanted
 
 
 def random_walks(
@@ -88,31 +91,28 @@ def random_walks(
     length: int,
     generator: torch.Generator,
     *,
-    return_parameter: float = 1.0,
-    in_out_parameter: float = 1.0,
+    p: float = 1.0,
+    q: float = 1.0,
 ) -> Tensor:
     """Walks of `length` nodes from the given ones, shape (starts, length); ENDED follows a dead end.
 
-    The next node is drawn by edge weight, times the search bias of node2vec: 1 / `return_parameter` (p) for
-    the node before, 1 for its neighbours, 1 / `in_out_parameter` (q) for all others. With 1 and 1 the walk
-    has no memory, as in DeepWalk.
+    The next node is drawn by edge weight times the search bias of node2vec: 1 / p for the node before, 1 for
+    its neighbours, 1 / q for all others. With 1 and 1 the walk has no memory, as in DeepWalk.
     """
-    biased = return_parameter != 1 or in_out_parameter != 1
+    biased = p != 1 or q != 1
     walks = torch.full((len(starts), length), ENDED, device=graph.device)
     walks[:, 0] = starts
     walkers = torch.arange(len(starts), device=graph.device)
     current, before = starts, starts
-    for place in range(1, length):
+    for position in range(1, length):
         going = graph.rows[current + 1] > graph.rows[current]
         if not going.all():
             walkers, current, before = walkers[going], current[going], before[going]
-        if biased and place > 1:
-            following = biased_neighbours(
-                graph, before, current, return_parameter, in_out_parameter, generator
-            )
+        if biased and position > 1:
+            following = biased_neighbours(graph, before, current, p, q, generator)
         else:
             following = random_neighbours(graph, current, generator)
-        walks[walkers, place] = following
+        walks[walkers, position] = following
         current, before = following, current
     return walks
 
@@ -132,9 +132,9 @@ def biased_neighbours(
 ) -> Tensor:
     """A neighbour of every current node by node2vec's second-order distribution, given the node before.
 
-    By rejection: a neighbour drawn by edge weight is kept with a probability proportional to its bias. Where
-    going back has the largest bias, what it has above the others is set aside and drawn first, so that it
-    does not make all other proposals fail.
+    Rejection sampling: a neighbour drawn by edge weight is accepted with a probability proportional to its
+    bias. If going back has the largest bias, its surplus over the others is drawn first, as otherwise almost
+    all other proposals would be rejected.
     """
     ceiling = max(1.0, 1 / q)
     surplus = max(0.0, 1 / p - ceiling)
@@ -159,7 +159,7 @@ def biased_neighbours(
 def _accepted(
     graph: WalkGraph, before: Tensor, proposed: Tensor, draws: Tensor, p: float, q: float
 ) -> Tensor:
-    """Whether a draw is below the bias of a proposed node; edges are looked up only where that matters."""
+    """Whether a draw is below the bias of a proposed node; edges are looked up only if needed."""
     backward = proposed == before
     accepted = torch.where(backward, draws < 1 / p, draws < min(1.0, 1 / q))
     open_ = (~backward & ~accepted & (draws < max(1.0, 1 / q))).nonzero().reshape(-1)
@@ -187,23 +187,26 @@ def _drawn(sums: Tensor, starts: Tensor, ends: Tensor, generator: torch.Generato
     """One entry between each start and end, drawn by weight, where `sums` are running sums of weights."""
     draws = torch.rand(starts.shape, generator=generator, dtype=sums.dtype, device=sums.device)
     wanted = sums[starts] + draws * (sums[ends] - sums[starts])
-    # Rounding may carry a draw over the edge of its row.
+    # Rounding may move a draw beyond its row.
     return torch.clamp(torch.searchsorted(sums, wanted, right=True) - 1, starts, ends - 1)
 
 
 def expected_visits(graph: Graph, length: int) -> NDArray[np.float64]:
-    """How often walks without memory, one from every node, are expected to meet each node."""
-    adjacency = graph.adjacency
-    strengths = adjacency.sum(axis=1, dtype=np.float64)
-    scale = np.divide(1, strengths, out=np.zeros_like(strengths), where=strengths > 0)
+    """How often unbiased walks of `length` nodes, one from every node, are expected to visit each node."""
+    return np.asarray(sum(arrivals(graph.adjacency, length - 1)), dtype=np.float64)
+
+
+def arrivals(adjacency: sparse.csr_array, steps: int) -> Iterator[NDArray[np.float64]]:
+    """Expected number of unbiased walks, one from every node, at each node after 0 ... `steps` steps."""
+    scale = inverse(adjacency.sum(axis=1, dtype=np.float64))
     backward = adjacency.T.tocsr()
-    arrived = visits = np.ones(graph.num_nodes)
-    for _ in range(length - 1):
-        arrived = backward @ (scale * arrived)
-        visits = visits + arrived
-    return np.asarray(visits, dtype=np.float64)
+    current = np.ones(adjacency.shape[0])
+    yield current
+    for _ in range(steps):
+        current = backward @ (scale * current)
+        yield current
 
 
 def precision(device: torch.device) -> torch.dtype:
-    """Of running sums: double where a device has it."""
+    """Type of running sums: float64 if the device has it."""
     return torch.float32 if device.type == "mps" else torch.float64

@@ -1,4 +1,4 @@
-"""Named settings per graph, kept as data: what differs from a method's defaults, and nothing else."""
+"""Named settings per graph, kept as data: only the differences from a method's defaults."""
 
 import tomllib
 from functools import cache
@@ -16,23 +16,22 @@ def _table(name: str) -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def preset(name: str, method: str, dataset: str) -> dict[str, Any]:
-    """Settings of a method for a graph: the preset's common ones and those of the graph.
+    """Settings of a method for a graph: those common to all graphs of the preset and those of this graph.
 
-    A graph the preset does not know is refused: settings tuned for one graph mean nothing on another.
+    A graph unknown to the preset is refused: settings tuned for one graph mean nothing on another.
     """
     require_preset(name, method)
     graphs, known = _table(name).get(method, {}), known_graphs(name, method)
     if dataset not in known:
         raise InputError(
             f"preset {name!r} of {method} has no setting for {repr(dataset) if dataset else 'this graph'}, "
-            f"only for {', '.join(known)}; "
-            "leave --preset out to use the defaults"
+            f"only for {', '.join(known)}; leave --preset out to use the defaults"
         )
     return {**graphs.get("common", {}), **graphs[dataset]}
 
 
 def require_preset(name: str, method: str) -> None:
-    """Refuse a preset that there is not, or that has nothing for a method."""
+    """Refuse an unknown preset, and one without settings for the method."""
     if name not in PRESETS:
         raise unknown("preset", name, PRESETS)
     if not known_graphs(name, method):
@@ -42,5 +41,5 @@ def require_preset(name: str, method: str) -> None:
 
 
 def known_graphs(name: str, method: str) -> list[str]:
-    """Graphs that a preset has settings of a method for."""
+    """Graphs for which a preset has settings of a method."""
     return [graph for graph in _table(name).get(method, {}) if graph != "common"]
