@@ -1,4 +1,4 @@
-"""Labels and masks that a saved graph brings along; a `Graph` never holds them."""
+"""Labels and masks in the file of a graph; a `Graph` never holds them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ _PARTS = ("train", "val", "test")
 
 @dataclass(frozen=True, eq=False)
 class StoredLabels:
-    """What a file holds beside its graph.
+    """Labels and splits in the file of a graph.
 
     Attributes:
-        labels: One class a node, -1 for none.
+        labels: One class per node, -1 for none.
         class_names: Names of the classes.
-        masks: Train, validation and test nodes, each of shape (splits, nodes), or None where none are stored.
-        field: What the labels are called in the file.
+        masks: Train, validation and test nodes, each of shape (splits, nodes), or None if none are stored.
+        field: Name of the labels in the file.
     """
 
     labels: NDArray[np.int64]
@@ -39,7 +39,7 @@ def read_stored_labels(path: Path, graph: Graph) -> StoredLabels | None:
     """Labels of a saved `Data` (`y`) or archive (`node_labels`) in the order of `graph`; None without any.
 
     Raises:
-        InputError: There is something under that name, but it is not one class a node of this graph.
+        InputError: There is such a field, but it does not hold one class per node of this graph.
     """
     field, found = _fields(path)
     if field not in found:
@@ -48,16 +48,16 @@ def read_stored_labels(path: Path, graph: Graph) -> StoredLabels | None:
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
-        raise InputError(f"{field} of shape {values.shape} is not one class a node")
+        raise InputError(f"{field} of shape {values.shape} is not one class per node")
     ids = graph.node_ids
     if not is_integer(ids) or ids.min() < 0 or ids.max() >= len(values):
-        raise InputError(f"{len(values)} entries of {field} do not name the nodes of this graph")
+        raise InputError(f"{len(values)} entries of {field} do not match the nodes of this graph")
     labels, names = number_classes(*(part[ids] for part in known_classes(values, origin=field)), origin=field)
     return StoredLabels(labels, names, _masks(found, ids, len(values)), field)
 
 
 def _fields(path: Path) -> tuple[str, dict[str, Any]]:
-    """What labels are called in a file, and the arrays that may hold labels and masks."""
+    """The name of the labels in a file, and the stored labels and masks."""
     if suffix_of(path) != ".npz":
         from spgcl.io.saved import load_saved
 
@@ -78,13 +78,11 @@ def _masks(
         if f"{part}_masks" in found:
             mask = np.atleast_2d(np.asarray(found[f"{part}_masks"]))
         elif f"{part}_mask" in found:
-            # PyTorch Geometric has one column a split.
+            # PyTorch Geometric has one column per split.
             mask = np.atleast_2d(np.asarray(as_matrix(found[f"{part}_mask"])).T)
         else:
             return None
         if mask.ndim != 2 or mask.shape[1] != num_nodes:
-            raise InputError(
-                f"the {part} masks beside them do not have one entry for each of {num_nodes} nodes"
-            )
+            raise InputError(f"the {part} masks do not have one entry for each of {num_nodes} nodes")
         parts.append(mask.astype(np.bool_)[:, ids])
     return parts[0], parts[1], parts[2]
