@@ -12,7 +12,7 @@ from spgcl.engine.device import choose_device
 from spgcl.errors import InputError, NoFeaturesError, unknown
 from spgcl.graph import Graph
 from spgcl.graph.checks import checked_seed
-from spgcl.io import match_features, require_comparable, require_same_direction
+from spgcl.graph.matching import match_features, require_comparable, require_same_direction
 from spgcl.io.labels import number_labels
 from spgcl.methods import Prepared, Supervision, find, parameters, resolved_settings
 from spgcl.methods.memory import explained_memory

@@ -186,7 +186,7 @@ BROKEN = [
     ("e.csv", "a\n0\n1\n", {}, "needs two columns, found only 'a'"),
     ("e.csv", "a,b,c\n0,1,x\n", {}, "columns 'c'", "--source COLUMN --target COLUMN", "--weight COLUMN"),
     ("e.csv", "a,b,w,since\n0,1,1,2\n", {"weight_column": "w"}, "columns 'since'", "--target COLUMN"),
-    ("e.txt", "0 1 2 3\n1 2 3 4\n", {}, "4 columns", "--source 'column 1' --target"),
+    ("e.txt", "0 1 2 3\n1 2 3 4\n", {}, "columns 'column 3', 'column 4'", "--source COLUMN"),
     ("e.txt", "0 1 {}\n1 2 {}\n", {}, "row 1, column 'column 3': '{}'", "--weight none"),
     *(
         ("e.txt", f"0;1;{cell}\n1;2;1\n", {}, f"row 1, column 'column 3': {cell.strip(chr(34))!r} is not")

@@ -147,7 +147,7 @@ def test_networkx_refusals():
     network.add_node(1, colour="blue", shape=[1])
     network.add_edge(0, 1)
     refused("node 0: colour='red' is not", network, feature_attributes=["colour"])
-    refused("node 1 has no attribute 'size'", network, feature_attributes=["size"])
+    refused("node 1: size=None", network, feature_attributes=["size"])
     refused("node 1: 'shape' has 1 numbers, but 2", network, feature_attributes=["shape"])
     refused("unknown node attribute 'sizes'; did you mean 'size'?", network, feature_attributes=["sizes"])
     refused("unknown edge attribute 'w'", network, structural="degree", weight_column="w")

@@ -95,11 +95,6 @@ def _ignored(table: Table, named: EdgeColumns, source: int, target: int, weight:
     listed = ", ".join(map(repr, others[:5])) + (" ..." if len(others) > 5 else "")
     if (named.source and named.target) or named.weight == NO_WEIGHTS:
         return [f"{table.path.name}: columns ignored: {listed}"]
-    if not table.headed:
-        raise InputError(
-            f"{table.path}: {len(table.names)} columns and no header; name those to use, such as "
-            "--source 'column 1' --target 'column 2' --weight 'column 3'"
-        )
     weights = " and, for weights, --weight COLUMN" if weight is None else ""
     raise InputError(
         f"{table.path}: columns {listed} would be ignored; confirm it by naming the ends: "

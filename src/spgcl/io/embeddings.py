@@ -12,13 +12,18 @@ from spgcl.errors import InputError, unknown
 from spgcl.files import replacing
 from spgcl.graph.checks import checked_ids
 from spgcl.io.arrow import from_arrow, to_arrow
-from spgcl.io.opening import opening, require_file
+from spgcl.io.opening import opening
 
 Format = Literal["parquet", "npy", "csv"]
 NODES = "nodes.txt"
 # Points that cannot be columns of the embeddings: with other formats, or for some nodes only.
 MAP = "map.parquet"
 _PROJECTION = b"spgcl.projection"
+# A character that ids must not have, its name, and the formats that can hold it.
+_UNWRITABLE = {
+    "npy": ("\n", "a line break", "parquet or csv"),
+    "csv": ("\0", "a NUL character", "parquet or npy"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +117,6 @@ def read_coordinates(path: Path) -> Coordinates | None:
     """The columns `x` and `y` of a Parquet file written by this module; None if it has none."""
     from pyarrow import parquet
 
-    require_file(path)
     with opening(path, "Parquet file"), path.open("rb") as opened:
         file = parquet.ParquetFile(opened, pre_buffer=False)
         metadata = file.schema_arrow.metadata or {}
@@ -125,10 +129,12 @@ def read_coordinates(path: Path) -> Coordinates | None:
 
 def require_ids(node_ids: NDArray[Any], format: str) -> None:
     """Refuse ids that a format cannot hold. Writing does so too, but only after training."""
-    if format == "npy":
-        _refuse_in_ids(node_ids, "\n", f"a line break, which {NODES} cannot hold; use parquet or csv")
-    elif format == "csv":
-        _refuse_in_ids(node_ids, "\0", "a NUL character, which CSV cannot hold; use parquet or npy")
+    if format not in _UNWRITABLE:
+        return
+    character, name, others = _UNWRITABLE[format]
+    for node in node_ids.tolist():
+        if isinstance(node, str) and character in node:
+            raise InputError(f"node id {node!r} has {name}, which {format} cannot hold; use {others}")
 
 
 def require_free(path: str | PathLike[str], *, overwrite: bool) -> None:
@@ -160,12 +166,6 @@ def read_embeddings(folder: str | PathLike[str]) -> tuple[NDArray[np.float32], N
         raise InputError(f"{folder}: embeddings in several formats ({', '.join(present)}); keep one")
     path = Path(folder) / f"embeddings.{present[0]}"
     return _load_array(path) if present[0] == "npy" else _load_table(path)
-
-
-def _refuse_in_ids(ids: NDArray[Any], character: str, what: str) -> None:
-    for node in ids.tolist():
-        if isinstance(node, str) and character in node:
-            raise InputError(f"node id {node!r} has {what}")
 
 
 def _save_parquet(
@@ -204,8 +204,9 @@ def _save_csv(path: Path, matrix: NDArray[np.float32], ids: NDArray[Any]) -> Non
 
 
 def _load_array(path: Path) -> tuple[NDArray[np.float32], NDArray[Any]]:
+    from spgcl.io.tables import whole_or_text
+
     nodes = path.with_name(NODES)
-    require_file(nodes)
     with opening(path, "NumPy file"), path.open("rb") as file:
         matrix = np.lib.format.read_array(file, allow_pickle=False)
     with opening(nodes, "list of nodes"):
@@ -214,15 +215,7 @@ def _load_array(path: Path) -> tuple[NDArray[np.float32], NDArray[Any]]:
         raise InputError(
             f"{nodes}: {len(lines)} nodes for {len(matrix)} rows of {path.name}; write both again"
         )
-    return matrix, _numbers_or_text(lines)
-
-
-def _numbers_or_text(lines: list[str]) -> NDArray[Any]:
-    try:
-        numbers = np.array([int(line) for line in lines], dtype=np.int64)
-    except (ValueError, OverflowError):
-        return np.array(lines, dtype=object)
-    return numbers if [str(number) for number in numbers.tolist()] == lines else np.array(lines, dtype=object)
+    return matrix, from_arrow(whole_or_text(to_arrow(np.array(lines, dtype=object))))
 
 
 def _load_table(path: Path) -> tuple[NDArray[np.float32], NDArray[Any]]:
@@ -235,5 +228,5 @@ def _load_table(path: Path) -> tuple[NDArray[np.float32], NDArray[Any]]:
         if vectors is None:
             raise InputError(f"{path}: column 'embedding' holds no vectors; write the embeddings again")
         return vectors, read_ids(table, node, exact=True)
-    columns = [read_numbers(table, column) for column in range(len(table.columns)) if column != node]
+    columns = [read_numbers(table, column) for column in table.others(node)]
     return np.stack(columns, axis=1), read_ids(table, node, exact=True)

@@ -12,7 +12,7 @@ from scipy import sparse
 from spgcl.errors import InputError
 from spgcl.graph.checks import Features, checked_features, frozen
 from spgcl.io.objects import as_matrix
-from spgcl.io.opening import naming, opening, require_file, suffix_of
+from spgcl.io.opening import naming, opening, suffix_of
 
 if TYPE_CHECKING:
     from spgcl.io.tables import Table
@@ -42,7 +42,6 @@ def read_features(source: Any, *, id_column: str | None = None) -> NodeFeatures:
     if not isinstance(source, str | PathLike):
         return NodeFeatures(checked_features(as_matrix(source)))
     path = Path(source)
-    require_file(path)
     with naming(path):
         if suffix_of(path) in TABLES:
             return _read_feature_table(path, id_column)

@@ -14,7 +14,7 @@ from spgcl.io.arrow import from_arrow, to_arrow
 from spgcl.io.draft import positions_of
 from spgcl.io.features import TABLES, read_npy
 from spgcl.io.objects import as_matrix
-from spgcl.io.opening import require_file, suffix_of
+from spgcl.io.opening import suffix_of
 
 if TYPE_CHECKING:
     from spgcl.io.tables import Table
@@ -44,7 +44,6 @@ def read_labels(
         sorted.
     """
     file = Path(path)
-    require_file(file)
     if suffix_of(file) == ".npy":
         values, known = _read_array(file, graph)
     elif suffix_of(file) in TABLES:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from spgcl.errors import InputError, unknown
 from spgcl.graph.checks import checked_ids
 from spgcl.io.draft import NO_WEIGHTS, Draft
-from spgcl.io.opening import opening, require_file
+from spgcl.io.opening import opening
 
 
 def read_graphml(path: Path) -> Any:
@@ -19,7 +19,6 @@ def read_graphml(path: Path) -> Any:
         import networkx
     except ImportError:
         raise InputError(f"{path}: GraphML is read by NetworkX; pip install networkx") from None
-    require_file(path)
     with opening(path, "GraphML file"):
         network = networkx.read_graphml(path)
         names = list(network.nodes)
@@ -138,14 +137,11 @@ def _attribute_matrix(network: Any, attributes: Sequence[str]) -> tuple[NDArray[
 def _attribute_block(records: Iterable[tuple[Any, dict[str, Any]]], name: str) -> NDArray[np.float32]:
     rows: list[NDArray[Any]] = []
     for node, data in records:
-        if data.get(name) is None:
-            raise InputError(f"node {node!r} has no attribute {name!r}; give it one or leave {name!r} out")
-        row = _number_row(node, name, data[name])
-        if rows and len(row) != len(rows[0]):
+        rows.append(_number_row(node, name, data.get(name)))
+        if len(rows[-1]) != len(rows[0]):
             raise InputError(
-                f"node {node!r}: {name!r} has {len(row)} numbers, but {len(rows[0])} at the nodes before"
+                f"node {node!r}: {name!r} has {len(rows[-1])} numbers, but {len(rows[0])} at the nodes before"
             )
-        rows.append(row)
     return np.stack(rows)
 
 
@@ -156,7 +152,8 @@ def _number_row(node: Any, name: str, value: Any) -> NDArray[Any]:
         row = np.array(["ragged"])
     if row.ndim != 1 or row.dtype.kind not in "biuf" or not np.isfinite(row).all():
         raise InputError(
-            f"node {node!r}: {name}={value!r} is not a finite number or vector; encode categories as 0/1"
+            f"node {node!r}: {name}={value!r} is not a finite number or vector; fix it, leave {name!r} out, or "
+            "encode categories as 0/1"
         )
     with np.errstate(over="ignore"):
         return row.astype(np.float32)

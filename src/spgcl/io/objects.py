@@ -116,13 +116,10 @@ def _ids(ends: NDArray[Any]) -> "Array":
 
 def from_pyg(data: Any, *, weighted: bool = True) -> Draft:
     """A PyTorch Geometric `Data`: x, edge_index or adj_t, and edge_weight or edge_attr of one column."""
-    for name, fix in _NOT_ONE_GRAPH.items():
-        if comes_from(data, "torch_geometric", name):
-            raise InputError(f"a {name} cannot be read as one graph; {fix}")
-    if not comes_from(data, "torch_geometric", "Data"):
-        raise InputError(
-            f"a {type(data).__name__} of PyTorch Geometric is no graph; pass a Data, e.g. dataset[0]"
-        )
+    kinds = [name for name in _NOT_ONE_GRAPH if comes_from(data, "torch_geometric", name)]
+    if kinds or not comes_from(data, "torch_geometric", "Data"):
+        fix = _NOT_ONE_GRAPH[kinds[0]] if kinds else "pass a Data, e.g. dataset[0]"
+        raise InputError(f"a {type(data).__name__} of PyTorch Geometric is not one graph; {fix}")
     return from_attributes(data.to_dict(), weighted=weighted)
 
 

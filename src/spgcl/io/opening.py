@@ -25,6 +25,10 @@ def naming(origin: str | PathLike[str]) -> Iterator[None]:
 @contextmanager
 def opening(path: Path, kind: str) -> Iterator[None]:
     """Turn every failure to read `path` as a `kind` into an `InputError` of one line that names it."""
+    if path.is_dir():
+        raise InputError(f"{path}: is a directory; name a file in it")
+    if not path.exists():
+        raise InputError(f"{path}: no such file; check the path")
     try:
         with naming(path):
             yield
@@ -42,17 +46,8 @@ def opening(path: Path, kind: str) -> Iterator[None]:
         ) from None
 
 
-def require_file(path: Path) -> None:
-    """Raise unless `path` is an existing file."""
-    if path.is_dir():
-        raise InputError(f"{path}: is a directory; name a file in it")
-    if not path.exists():
-        raise InputError(f"{path}: no such file; check the path")
-
-
 def read_bytes(path: Path) -> bytes:
     """The content of a file, unpacked if it is gzipped, whatever its name."""
-    require_file(path)
     with opening(path, "gzip file"):
         content = path.read_bytes()
         return gzip.decompress(content) if content.startswith(GZIP_MAGIC) else content

@@ -148,7 +148,7 @@ def _take_weighted(kind: str, options: dict[str, Any]) -> bool:
     """Whether weights are used, for a source in which no column can be named."""
     weighted = options["weight_column"] != NO_WEIGHTS
     _refuse(kind, options, *(() if weighted else ("weight_column",)))
-    return weighted
+    return bool(weighted)
 
 
 def _draft_file(path: Path, options: dict[str, Any], *, directed: bool) -> Draft:

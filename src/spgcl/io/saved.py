@@ -13,7 +13,7 @@ from spgcl.errors import InputError
 from spgcl.graph.checks import checked_end_points, frozen
 from spgcl.io.draft import Draft
 from spgcl.io.objects import comes_from, edge_ends, from_attributes, from_pyg
-from spgcl.io.opening import opening, require_file
+from spgcl.io.opening import opening
 
 
 def read_saved_data(path: Path, *, weighted: bool = True) -> Draft:
@@ -29,7 +29,6 @@ def read_saved_data(path: Path, *, weighted: bool = True) -> Draft:
 
 def load_saved(path: Path) -> Any:
     """The object that `torch.save` wrote; from a saved data set of PyG, its `Data`."""
-    require_file(path)
     with opening(path, "file of torch.save"):
         loaded = _load(path)
     # Data sets of PyG store their single graph as (data, None, class).
@@ -65,7 +64,6 @@ def _load(path: Path) -> Any:
 
 def read_heterophilous(path: Path) -> Draft:
     """An `.npz` with `node_features` (N x F) and `edges` (E x 2); labels and masks are ignored."""
-    require_file(path)
     with opening(path, "NumPy archive"):
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             if not {"node_features", "edges"} <= set(archive.files):

@@ -1,6 +1,7 @@
 """Tables with named columns, read from text or Parquet; errors can name the row of the file."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from pyarrow import compute, parquet
 
 from spgcl.errors import InputError, unknown
 from spgcl.io.arrow import from_arrow, to_arrow
-from spgcl.io.opening import opening, require_file, suffix_of
+from spgcl.io.opening import opening, suffix_of
 from spgcl.io.text import TextTable, is_number
 
 _FIX_NUMBERS = "fix it, drop its row or column, or encode categories as 0/1 columns"
@@ -78,7 +79,6 @@ def read_table(path: Path, *names: str | None, named_columns: bool = False) -> T
 
 
 def _read_parquet(path: Path) -> Table:
-    require_file(path)
     # An open file: in a path, a folder name such as "year=2024" would add a column.
     with opening(path, "Parquet file"), path.open("rb") as file:
         # No threads: a thread that reads ahead and outlives the interpreter aborts the process.
@@ -125,7 +125,7 @@ def id_column(
         place = table.cell(_first(missing), column)
         raise InputError(f"{place}: the {what} is missing; fill it in or drop the row")
     if pa.types.is_string(kind):
-        return _whole_or_text(values)
+        return whole_or_text(values)
     if pa.types.is_integer(kind):
         with opening(table.path, f"column of {what}s"):
             return values.cast(pa.int64())
@@ -136,7 +136,8 @@ def id_column(
     return to_arrow(np.array([str(value) for value in values.to_pylist()], dtype=object))
 
 
-def _whole_or_text(values: pa.ChunkedArray) -> pa.ChunkedArray:
+def whole_or_text(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Text as int64 if all of it is integers as Python writes them, else unchanged."""
     try:
         whole = values.cast(pa.int64())
     except pa.ArrowInvalid:
@@ -168,46 +169,47 @@ def require_distinct(table: Table, ids: NDArray[Any]) -> None:
 
 def read_numbers(table: Table, column: int, *, fix: str = _FIX_NUMBERS) -> NDArray[np.float32]:
     """A column of numbers as float32; `fix` is what to do about a cell that is not a finite number."""
-    values, bad = table.columns[column], None
+    values = table.columns[column]
     if pa.types.is_string(values.type):
-        values, bad = _parsed(values)
+        values = _parsed(values)
     elif pa.types.is_boolean(values.type):
         values = values.cast(pa.int8())
     elif not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
         raise InputError(
             f"{table.path}, column {table.names[column]!r}: {values.type} is not a number; {fix}"
         )
-    if bad is None and values.null_count:
-        bad = _first(compute.is_null(values))
-    if bad is None:
-        with np.errstate(over="ignore"):
-            numbers = from_arrow(values).astype(np.float32, copy=False)
-        finite = np.isfinite(numbers)
-        if finite.all():
-            return np.asarray(numbers)
-        bad = int(np.argmin(finite))
-    cell = table.columns[column][bad].as_py()
-    raise InputError(f"{table.cell(bad, column)}: {cell!r} is not a finite number; {fix}")
+    with np.errstate(over="ignore"):
+        numbers = from_arrow(values.fill_null(0) if values.null_count else values)
+        numbers = numbers.astype(np.float32, copy=False)
+    valid = np.isfinite(numbers)
+    if values.null_count:
+        valid &= from_arrow(values.is_valid())
+    if not valid.all():
+        bad = int(np.argmin(valid))
+        cell = table.columns[column][bad].as_py()
+        raise InputError(f"{table.cell(bad, column)}: {cell!r} is not a finite number; {fix}")
+    return np.asarray(numbers)
 
 
-def _parsed(values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int | None]:
-    """Text as float32, or the index of the first cell that is no number."""
-    for trim in (False, True):
-        values = compute.utf8_trim_whitespace(values) if trim else values
-        try:
-            return values.cast(pa.float32()), None
-        except pa.ArrowInvalid:
-            continue
-    start, length = 0, len(values)
-    while length > 1:
-        half = length // 2
-        try:
-            values.slice(start, half).cast(pa.float32())
-        except pa.ArrowInvalid:
-            length = half
-        else:
-            start, length = start + half, length - half
-    return values, start
+def _parsed(values: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Text as float32; if a cell is no number, NaN in place of the first such cell, and 0 before it."""
+    numbers = _as_floats(values)
+    if numbers is None:
+        values = compute.utf8_trim_whitespace(values)
+        numbers = _as_floats(values)
+    if numbers is not None:
+        return numbers
+    count = bisect_left(
+        range(len(values)), True, key=lambda index: _as_floats(values.slice(0, index + 1)) is None
+    )
+    return to_arrow(np.where(np.arange(len(values)) < count, 0, np.nan).astype(np.float32))
+
+
+def _as_floats(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    try:
+        return values.cast(pa.float32())
+    except pa.ArrowInvalid:
+        return None
 
 
 def _first(mask: pa.ChunkedArray) -> int:

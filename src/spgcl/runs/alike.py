@@ -39,7 +39,7 @@ def resolve_alike(graph: str, options: GraphOptions, run: Path, recorded: dict[s
 
 
 def _matched(graph: Graph, recorded: dict[str, Any]) -> Graph:
-    from spgcl.io import match_features, require_comparable, require_same_direction
+    from spgcl.graph.matching import match_features, require_comparable, require_same_direction
 
     require_same_direction(graph, directed=recorded["directed"])
     require_comparable(graph.feature_names, same_graph=graph.digest == recorded["digest"])
