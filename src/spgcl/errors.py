@@ -29,7 +29,7 @@ class Note(UserWarning):
     """Information for the user: a warning in Python, a line `note: ...` on the command line."""
 
 
-def note(text: str | None, stacklevel: int = 3) -> None:
+def note(text: str | None) -> None:
     """Issue a note, unless `text` is empty or None."""
     if text:
-        warnings.warn(text, Note, stacklevel)
+        warnings.warn(text, Note, stacklevel=3)

@@ -183,7 +183,7 @@ BROKEN = [
     ("e.txt", "#c\n0 1\n1\n", {}, "e.txt, row 3: expected 2 cells, found 1"),
     ("e.csv", 'a,b\n0,1\n"2,3\n', {}, "e.csv, row 3: expected 2 cells, found 1"),
     ("e.csv", "a,b\n0,1\n2,\n", {}, "row 3, column 'b': the id is missing"),
-    ("e.csv", "a\n0\n1\n", {}, "needs two columns, found only 'a'"),
+    ("e.csv", "a\n0\n1\n", {}, "too few columns", "('a')"),
     ("e.csv", "a,b,c\n0,1,x\n", {}, "columns 'c'", "--source COLUMN --target COLUMN", "--weight COLUMN"),
     ("e.csv", "a,b,w,since\n0,1,1,2\n", {"weight_column": "w"}, "columns 'since'", "--target COLUMN"),
     ("e.txt", "0 1 2 3\n1 2 3 4\n", {}, "columns 'column 3', 'column 4'", "--source COLUMN"),
@@ -193,7 +193,7 @@ BROKEN = [
         for cell in ("0,5", "-0,5", " 0,5 ", "1.234,5", "1,5E-05", '"0,5"')
     ),
     ("e.csv", "a,b,w\n0,1,1\n", {"weight_column": "a", "source_column": "a"}, "columns 'a', 'b', 'a'"),
-    ("e.csv", "a,b\n0,1\n", {"weight_column": "a"}, "'a', 'b' are too few", "--weight none"),
+    ("e.csv", "a,b\n0,1\n", {"weight_column": "a"}, "('a', 'b')", "--weight none"),
     ("e.csv", "a,b\n0,1\n", {"source_column": "a", "target_column": "a"}, "columns 'a', 'a'"),
     ("e.csv", "0,1,2\n1,2,3\n", {"weight_column": "w"}, "no column 'w'", "'column 1' to 'column 3'"),
     ("e.csv", "a,b,weight\n0,1,2\n1,2,-3\n", {}, "row 3, column 'weight': weight -3", "--weight none"),

@@ -64,7 +64,7 @@ def test_labels_and_masks_follow_the_order_of_the_nodes(tmp_path):
         ({"y": np.ones(4)}, "y: all nodes have the label 1"),
         (
             {"y": np.arange(4), **dict.fromkeys(("train_mask", "val_mask", "test_mask"), np.ones(3, bool))},
-            "the train masks do not have one entry for each of 4 nodes",
+            "a mask of shape (1, 3) does not fit 4 nodes",
         ),
     ],
     ids=["several per node", "of the graph", "fractions", "one class", "masks"],

@@ -148,12 +148,8 @@ def checked_ids(node_ids: NDArray[Any], num_nodes: int) -> NDArray[Any]:
     return ids
 
 
-# The largest that both torch and NumPy accept.
-LARGEST_SEED = 2**63 - 1
-
-
 def checked_seed(seed: Any) -> int:
-    """The seed as a whole number from 0 to 2^63 - 1; anything else is refused.
+    """The seed as a whole number from 0 to 2^63 - 1, which both torch and NumPy accept.
 
     >>> checked_seed(7)
     7
@@ -162,7 +158,7 @@ def checked_seed(seed: Any) -> int:
         number = operator.index(seed)
     except TypeError:
         number = -1
-    if isinstance(seed, bool) or not 0 <= number <= LARGEST_SEED:
+    if isinstance(seed, bool) or not 0 <= number < 2**63:
         raise InputError(f"seed is {seed!r}; it must be a whole number, 0 or more and below 2^63")
     return number
 

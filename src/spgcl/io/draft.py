@@ -1,12 +1,13 @@
 """What every reader returns: edges between known ids, to be joined with features into a Graph."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spgcl.errors import InputError
 from spgcl.io.arrow import chunks_of, from_arrow
 
 if TYPE_CHECKING:
@@ -14,6 +15,29 @@ if TYPE_CHECKING:
 
 # As the name of a weight column: the graph has no weights, whatever the source holds.
 NO_WEIGHTS = "none"
+# The options of the command line that set these fields of `Options`.
+_FLAGS = {
+    "source_column": "--source",
+    "target_column": "--target",
+    "weight_column": "--weight",
+    "feature_attributes": "--attributes",
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """The columns and attributes of a source that a user named; see `spgcl.io.read_graph`."""
+
+    source_column: str | None = None
+    target_column: str | None = None
+    weight_column: str | None = None
+    feature_attributes: Sequence[str] | None = None
+
+    def refuse_all_but(self, *used: str, kind: str) -> None:
+        """Refuse options that mean nothing for a kind of source."""
+        for name, value in vars(self).items():
+            if value is not None and name not in used:
+                raise InputError(f"{name}={value!r} does not apply to {kind}; leave it out ({_FLAGS[name]})")
 
 
 @dataclass(frozen=True, eq=False)

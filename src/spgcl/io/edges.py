@@ -1,6 +1,5 @@
 """Edge lists in text or Parquet files."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -8,29 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spgcl.errors import InputError
-from spgcl.io.draft import NO_WEIGHTS, Draft, from_id_pairs
+from spgcl.io.draft import NO_WEIGHTS, Draft, Options, from_id_pairs
 from spgcl.io.tables import Table, id_column, read_numbers, read_table
 
 _FIX_WEIGHTS = "fix it, or ignore all weights (--weight none)"
 
 
-@dataclass(frozen=True)
-class EdgeColumns:
-    """Column names that a user gave for an edge table; `column 1`, `column 2` ... if it has no header."""
-
-    source: str | None = None
-    target: str | None = None
-    weight: str | None = None
-
-
-def read_edge_list(path: Path, named: EdgeColumns) -> Draft:
+def read_edge_list(path: Path, named: Options) -> Draft:
     """Read an edge list: two columns of ids and perhaps one of weights."""
-    table = read_table(path, named.source, named.target, None if named.weight == NO_WEIGHTS else named.weight)
-    if len(table.columns) < 2:
-        raise InputError(
-            f"{path}: an edge list needs two columns, found only {table.names[0]!r}; "
-            f"separate them by comma, tab or space"
-        )
+    asked = None if named.weight_column == NO_WEIGHTS else named.weight_column
+    table = read_table(path, named.source_column, named.target_column, asked)
     source, target, weight = _choose_columns(table, named)
     notes = [*table.notes, *_ignored(table, named, source, target, weight)]
     weights = None
@@ -46,10 +32,10 @@ def read_edge_list(path: Path, named: EdgeColumns) -> Draft:
     )
 
 
-def _choose_columns(table: Table, named: EdgeColumns) -> tuple[int, int, int | None]:
+def _choose_columns(table: Table, named: Options) -> tuple[int, int, int | None]:
     """Columns of sources, targets and weights: those named, else the first free ones."""
-    source = table.find(named.source) if named.source else None
-    target = table.find(named.target) if named.target else None
+    source = table.find(named.source_column) if named.source_column else None
+    target = table.find(named.target_column) if named.target_column else None
     if source is None and target is None and table.headed and not table.names[0]:
         raise InputError(
             f"{table.path}: the first column has no name (a row index?); name both ends: --source --target"
@@ -58,8 +44,8 @@ def _choose_columns(table: Table, named: EdgeColumns) -> tuple[int, int, int | N
     free = table.others(source, target, weight)
     if (source is None) + (target is None) > len(free):
         raise InputError(
-            f"{table.path}: columns {', '.join(map(repr, table.names))} are too few for ends and weight; "
-            "name another weight column, or --weight none"
+            f"{table.path}: too few columns for two ends and a weight ({', '.join(map(repr, table.names))}); "
+            "separate columns by comma, tab or space, or use --weight none"
         )
     source = free.pop(0) if source is None else source
     target = free.pop(0) if target is None else target
@@ -70,30 +56,30 @@ def _choose_columns(table: Table, named: EdgeColumns) -> tuple[int, int, int | N
             "name different ones (--weight none: no weights)"
         )
     # Without a header, a third column can only be weights.
-    if weight is None and named.weight is None and not table.headed and len(table.columns) == 3:
+    if weight is None and named.weight_column is None and not table.headed and len(table.columns) == 3:
         weight = free[0]
     return source, target, weight
 
 
-def _weight_column(table: Table, named: EdgeColumns, ends: set[int | None]) -> int | None:
+def _weight_column(table: Table, named: Options, ends: set[int | None]) -> int | None:
     """The column named for weights, or the one called `weight`."""
-    if named.weight == NO_WEIGHTS:
+    if named.weight_column == NO_WEIGHTS:
         return None
-    if named.weight:
-        return table.find(named.weight)
-    if not table.headed or len(table.columns) == 2:
+    if named.weight_column:
+        return table.find(named.weight_column)
+    if not table.headed or len(table.columns) <= 2:
         return None
     called = [column for column, name in enumerate(table.names) if name.lower() == "weight"]
     return next((column for column in called if column not in ends), None)
 
 
-def _ignored(table: Table, named: EdgeColumns, source: int, target: int, weight: int | None) -> list[str]:
+def _ignored(table: Table, named: Options, source: int, target: int, weight: int | None) -> list[str]:
     """A note on the columns that are not used, or an error if nobody asked for that."""
     others = [table.names[column] for column in table.others(source, target, weight)]
     if not others:
         return []
     listed = ", ".join(map(repr, others[:5])) + (" ..." if len(others) > 5 else "")
-    if (named.source and named.target) or named.weight == NO_WEIGHTS:
+    if (named.source_column and named.target_column) or named.weight_column == NO_WEIGHTS:
         return [f"{table.path.name}: columns ignored: {listed}"]
     weights = " and, for weights, --weight COLUMN" if weight is None else ""
     raise InputError(

@@ -19,10 +19,10 @@ NODES = "nodes.txt"
 # Points that cannot be columns of the embeddings: with other formats, or for some nodes only.
 MAP = "map.parquet"
 _PROJECTION = b"spgcl.projection"
-# A character that ids must not have, its name, and the formats that can hold it.
+# A character that ids must not have, per format.
 _UNWRITABLE = {
-    "npy": ("\n", "a line break", "parquet or csv"),
-    "csv": ("\0", "a NUL character", "parquet or npy"),
+    "npy": ("\n", f"a line break, which {NODES} cannot hold; use parquet or csv"),
+    "csv": ("\0", "a NUL character, which CSV cannot hold; use parquet or npy"),
 }
 
 
@@ -131,10 +131,10 @@ def require_ids(node_ids: NDArray[Any], format: str) -> None:
     """Refuse ids that a format cannot hold. Writing does so too, but only after training."""
     if format not in _UNWRITABLE:
         return
-    character, name, others = _UNWRITABLE[format]
+    character, problem = _UNWRITABLE[format]
     for node in node_ids.tolist():
         if isinstance(node, str) and character in node:
-            raise InputError(f"node id {node!r} has {name}, which {format} cannot hold; use {others}")
+            raise InputError(f"node id {node!r} has {problem}")
 
 
 def require_free(path: str | PathLike[str], *, overwrite: bool) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.io.arrow import from_arrow, to_arrow
-from spgcl.io.draft import positions_of
+from spgcl.io.draft import is_integer, positions_of
 from spgcl.io.features import TABLES, read_npy
 from spgcl.io.objects import as_matrix
 from spgcl.io.opening import suffix_of
@@ -116,17 +116,14 @@ def _read_array(path: Path, graph: Graph) -> tuple[NDArray[Any], NDArray[np.bool
     values = read_npy(path)
     if values.shape != (graph.num_nodes,):
         raise InputError(f"{path}: labels of shape {values.shape}, but the graph has {graph.num_nodes} nodes")
-    if not _are_row_numbers(graph.node_ids):
+    ids = graph.node_ids
+    if not is_integer(ids) or not np.array_equal(np.sort(ids), np.arange(len(ids))):
         raise InputError(
             f"{path}: rows of an .npy are nodes 0 to {graph.num_nodes - 1}, but this graph has ids such as "
-            f"{graph.node_ids.tolist()[0]!r}; give the labels as a table with an id column"
+            f"{ids.tolist()[0]!r}; give the labels as a table with an id column"
         )
     classes, known = known_classes(values, origin=str(path))
-    return classes[graph.node_ids], known[graph.node_ids]
-
-
-def _are_row_numbers(node_ids: NDArray[Any]) -> bool:
-    return node_ids.dtype.kind == "i" and np.array_equal(np.sort(node_ids), np.arange(len(node_ids)))
+    return classes[ids], known[ids]
 
 
 def _read_label_table(

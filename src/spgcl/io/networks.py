@@ -50,14 +50,15 @@ def from_networkx(
     ends = np.array([(start, end) for start, end, _ in records], dtype=np.int64).reshape(-1, 2)
     if not network.is_directed():
         ends, values = _both_ways(ends, values, notes)
-    features, names = (None, ()) if attributes is None else _attribute_matrix(network, attributes)
+    known = {name for _, data in network.nodes(data=True) for name in data}
+    features, names = (None, ()) if attributes is None else _attribute_matrix(network, attributes, known)
     return Draft(
         ends[:, 0],
         ends[:, 1],
         _node_ids(nodes),
         features=features,
         feature_names=names,
-        attributes=tuple(sorted({str(name) for _, data in network.nodes(data=True) for name in data})),
+        attributes=tuple(sorted(map(str, known))),
         weights=values,
         notes=tuple(notes),
     )
@@ -116,11 +117,12 @@ def _edge_weight(value: Any, start: Any, end: Any) -> float:
     return number
 
 
-def _attribute_matrix(network: Any, attributes: Sequence[str]) -> tuple[NDArray[np.float32], tuple[str, ...]]:
+def _attribute_matrix(
+    network: Any, attributes: Sequence[str], known: set[Any]
+) -> tuple[NDArray[np.float32], tuple[str, ...]]:
     """The attributes side by side, and one name per column."""
     if isinstance(attributes, str):
         attributes = [attributes]
-    known = {name for _, data in network.nodes(data=True) for name in data}
     for name in attributes:
         if name not in known:
             raise unknown("node attribute", str(name), sorted(map(str, known)))
@@ -152,8 +154,8 @@ def _number_row(node: Any, name: str, value: Any) -> NDArray[Any]:
         row = np.array(["ragged"])
     if row.ndim != 1 or row.dtype.kind not in "biuf" or not np.isfinite(row).all():
         raise InputError(
-            f"node {node!r}: {name}={value!r} is not a finite number or vector; fix it, leave {name!r} out, or "
-            "encode categories as 0/1"
+            f"node {node!r}: {name}={value!r} is not a finite number or vector; fix it, encode categories as "
+            f"0/1, or leave {name!r} out"
         )
     with np.errstate(over="ignore"):
         return row.astype(np.float32)

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from spgcl.errors import InputError
 
-GZIP_MAGIC = b"\x1f\x8b"
-
 
 @contextmanager
 def naming(origin: str | PathLike[str]) -> Iterator[None]:
@@ -50,7 +48,7 @@ def read_bytes(path: Path) -> bytes:
     """The content of a file, unpacked if it is gzipped, whatever its name."""
     with opening(path, "gzip file"):
         content = path.read_bytes()
-        return gzip.decompress(content) if content.startswith(GZIP_MAGIC) else content
+        return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
 
 
 def suffix_of(path: Path) -> str:

@@ -12,7 +12,7 @@ from scipy import sparse
 from spgcl.errors import InputError, NoFeaturesError, unknown
 from spgcl.graph import Graph
 from spgcl.graph.structural import Structural, with_structural
-from spgcl.io.draft import NO_WEIGHTS, Draft, is_integer, positions_of
+from spgcl.io.draft import NO_WEIGHTS, Draft, Options, is_integer, positions_of
 from spgcl.io.features import NodeFeatures, read_features
 from spgcl.io.objects import as_matrix, comes_from, from_adjacency, from_edge_array, from_pyg
 from spgcl.io.opening import naming, suffix_of
@@ -20,13 +20,6 @@ from spgcl.io.opening import naming, suffix_of
 EDGE_LISTS = (".csv", ".tsv", ".txt", ".edges", ".parquet")
 SAVED_DATA = (".pt", ".pth")
 _ALL_ZERO = "all features are zero: methods that read them have nothing to learn from"
-# The options of the command line that set arguments of `read_graph`.
-_OPTIONS = {
-    "source_column": "--source",
-    "target_column": "--target",
-    "weight_column": "--weight",
-    "feature_attributes": "--attributes",
-}
 
 
 def read_graph(
@@ -67,19 +60,13 @@ def read_graph(
         if features is not None:
             raise InputError("features are given twice, in the pair and separately; leave one out")
         source, features = source
-    options = {
-        "source_column": source_column,
-        "target_column": target_column,
-        "weight_column": weight_column,
-        "feature_attributes": feature_attributes,
-    }
+    options = Options(source_column, target_column, weight_column, feature_attributes)
     known = source if isinstance(source, Graph) else getattr(source, "graph", None)
     if isinstance(known, Graph):
-        _refuse("a graph that is already read", options)
-        _require_unchanged(known, structural, directed=directed)
+        options.refuse_all_but(kind="a graph that is already read")
+        draft, directed = _again(known, structural, directed=directed), known.directed
         if features is None:
             return known
-        draft, directed = _again(known), known.directed
     else:
         draft = _draft(source, options, directed=directed)
     given = None if features is None else read_features(features, id_column=id_column)
@@ -91,31 +78,19 @@ def _is_matrix(value: Any) -> bool:
     return sparse.issparse(value) or (hasattr(value, "shape") and len(value.shape) == 2)
 
 
-def _refuse(kind: str, options: dict[str, Any], *used: str) -> None:
-    """Refuse options that mean nothing for a kind of source."""
-    for option, value in options.items():
-        if value is not None and option not in used:
-            raise InputError(
-                f"{option}={value!r} does not apply to {kind}; leave it out ({_OPTIONS[option]})"
-            )
-
-
-def _require_unchanged(graph: Graph, structural: Structural | None, *, directed: bool) -> None:
+def _again(graph: Graph, structural: Structural | None, *, directed: bool) -> Draft:
     if directed and not graph.directed:
         raise InputError(
             "this graph is already undirected; leave directed out or read it again from its source"
         )
     if structural is not None:
         raise InputError(f"this graph has features already; leave out structural {structural!r}")
-
-
-def _again(graph: Graph) -> Draft:
     sources = np.repeat(np.arange(graph.num_nodes), graph.degrees)
     kept = tuple(note for note in graph.notes if note != _ALL_ZERO)
     return Draft(sources, graph.columns, graph.node_ids, weights=graph.weights, notes=kept)
 
 
-def _draft(source: Any, options: dict[str, Any], *, directed: bool) -> Draft:
+def _draft(source: Any, options: Options, *, directed: bool) -> Draft:
     if isinstance(source, str | PathLike):
         path = Path(source)
         with naming(path):
@@ -136,33 +111,17 @@ def _draft(source: Any, options: dict[str, Any], *, directed: bool) -> Draft:
     )
 
 
-def _draft_network(network: Any, kind: str, options: dict[str, Any], *, directed: bool) -> Draft:
-    from spgcl.io.networks import from_networkx
-
-    _refuse(kind, options, "weight_column", "feature_attributes")
-    attributes, weight = options["feature_attributes"], options["weight_column"]
-    return from_networkx(network, attributes=attributes, weight=weight, directed=directed)
-
-
-def _take_weighted(kind: str, options: dict[str, Any]) -> bool:
-    """Whether weights are used, for a source in which no column can be named."""
-    weighted = options["weight_column"] != NO_WEIGHTS
-    _refuse(kind, options, *(() if weighted else ("weight_column",)))
-    return bool(weighted)
-
-
-def _draft_file(path: Path, options: dict[str, Any], *, directed: bool) -> Draft:
+def _draft_file(path: Path, options: Options, *, directed: bool) -> Draft:
     suffix = suffix_of(path)
     if suffix == ".graphml":
         from spgcl.io.networks import read_graphml
 
         return _draft_network(read_graphml(path), str(path), options, directed=directed)
     if suffix in EDGE_LISTS:
-        from spgcl.io.edges import EdgeColumns, read_edge_list
+        from spgcl.io.edges import read_edge_list
 
-        columns = ("source_column", "target_column", "weight_column")
-        _refuse(str(path), options, *columns)
-        return read_edge_list(path, EdgeColumns(*(options[column] for column in columns)))
+        options.refuse_all_but("source_column", "target_column", "weight_column", kind=str(path))
+        return read_edge_list(path, options)
     weighted = _take_weighted(str(path), options)
     if suffix in SAVED_DATA or suffix == ".npz":
         from spgcl.io.saved import read_heterophilous, read_saved_data
@@ -171,6 +130,21 @@ def _draft_file(path: Path, options: dict[str, Any], *, directed: bool) -> Draft
     endings = ", ".join((*EDGE_LISTS, ".graphml", *SAVED_DATA, ".npz"))
     by_name = "" if suffix else f"; a benchmark is loaded by name: spgcl.load({str(path)!r})"
     raise InputError(f"cannot read a graph file with the ending {suffix!r}; use one of {endings}{by_name}")
+
+
+def _draft_network(network: Any, kind: str, options: Options, *, directed: bool) -> Draft:
+    from spgcl.io.networks import from_networkx
+
+    options.refuse_all_but("weight_column", "feature_attributes", kind=kind)
+    attributes, weight = options.feature_attributes, options.weight_column
+    return from_networkx(network, attributes=attributes, weight=weight, directed=directed)
+
+
+def _take_weighted(kind: str, options: Options) -> bool:
+    """Whether weights are used, for a source in which no column can be named."""
+    weighted = options.weight_column != NO_WEIGHTS
+    options.refuse_all_but(*(() if weighted else ("weight_column",)), kind=kind)
+    return weighted
 
 
 def _assemble(
