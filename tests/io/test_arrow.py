@@ -106,8 +106,8 @@ def test_text_tables_are_read_without_pandas(tmp_path, named):
     ids = [named.format(number) for number in range(30)]
     tables = {
         "edges.csv": ["source,target", *(f"{a},{b}" for a, b in pairwise(ids))],
-        "features.csv": ["node,x,y", *(f"{node},{len(node)}.5,{place}" for place, node in enumerate(ids))],
-        "labels.csv": ["node,label", *(f"{node},{'ab'[place % 2]}" for place, node in enumerate(ids))],
+        "features.csv": ["node,x,y", *(f"{node},{len(node)}.5,{index}" for index, node in enumerate(ids))],
+        "labels.csv": ["node,label", *(f"{node},{'ab'[index % 2]}" for index, node in enumerate(ids))],
     }
     for name, lines in tables.items():
         (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")

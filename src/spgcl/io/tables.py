@@ -121,9 +121,9 @@ def id_column(
     if pa.types.is_string(kind) and not exact:
         values = compute.utf8_trim_whitespace(values)
         missing = compute.or_kleene(missing, compute.equal(values, pa.scalar("")))
-    if compute.any(missing).as_py():
-        place = table.cell(_first(missing), column)
-        raise InputError(f"{place}: the {what} is missing; fill it in or drop the row")
+    row = compute.index(missing, pa.scalar(True)).as_py()
+    if row >= 0:
+        raise InputError(f"{table.cell(row, column)}: the {what} is missing; fill it in or drop the row")
     if pa.types.is_string(kind):
         return whole_or_text(values)
     if pa.types.is_integer(kind):
@@ -192,7 +192,7 @@ def read_numbers(table: Table, column: int, *, fix: str = _FIX_NUMBERS) -> NDArr
 
 
 def _parsed(values: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Text as float32; if a cell is no number, NaN in place of the first such cell, and 0 before it."""
+    """Text as float32; if a cell is no number, 0 before the first such cell and NaN from there on."""
     numbers = _as_floats(values)
     if numbers is None:
         values = compute.utf8_trim_whitespace(values)
@@ -210,10 +210,6 @@ def _as_floats(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
         return values.cast(pa.float32())
     except pa.ArrowInvalid:
         return None
-
-
-def _first(mask: pa.ChunkedArray) -> int:
-    return int(np.argmax(from_arrow(mask)))
 
 
 def read_vectors(table: Table, column: int) -> NDArray[np.float32] | None:
