@@ -1,10 +1,13 @@
 """Small random graphs and generators that most tests start from."""
 
+from contextlib import contextmanager
+
 import numpy as np
+import pytest
 import torch
 from scipy import sparse
 
-from spgcl import Graph
+from spgcl import Graph, InputError
 
 CPU = torch.device("cpu")
 
@@ -35,3 +38,20 @@ def make_graph(
 
 def seeded(seed=7):
     return torch.Generator().manual_seed(seed)
+
+
+def arcs_of(graph):
+    """The value of every stored entry of the adjacency by its pair of rows; an undirected edge has two."""
+    matrix = graph.adjacency.tocoo()
+    ends = zip(*(side.tolist() for side in matrix.coords), strict=True)
+    return dict(zip(ends, matrix.data.tolist(), strict=True))
+
+
+@contextmanager
+def refusing(*parts):
+    """The block raises an `InputError` of one line that holds all parts."""
+    with pytest.raises(InputError) as error:
+        yield
+    line = str(error.value)
+    assert "\n" not in line
+    assert [part for part in map(str, parts) if part not in line] == [], line

@@ -1,4 +1,4 @@
-"""The error that a user can fix, and the note that a user should read."""
+"""Errors that a user can fix, and notes that a user should read."""
 
 import difflib
 import warnings
@@ -6,15 +6,15 @@ from collections.abc import Iterable
 
 
 class InputError(ValueError):
-    """Something the user gave is wrong; the message names the value and says what to do."""
+    """Invalid input from the user; the message names the value and says what to do."""
 
 
 class NoFeaturesError(InputError):
-    """A graph without features, which not every method needs."""
+    """The graph has no features; some methods need none."""
 
 
 def unknown(kind: str, name: object, choices: Iterable[str]) -> InputError:
-    """An error for a name that is not among `choices`, offering the nearest ones.
+    """An error for a name that is not among `choices`, with the closest ones as suggestions.
 
     >>> unknown("method", "spgc", ["spgcl", "dgi"])
     InputError("unknown method 'spgc'; did you mean 'spgcl'? choose from: spgcl, dgi")
@@ -26,10 +26,10 @@ def unknown(kind: str, name: object, choices: Iterable[str]) -> InputError:
 
 
 class Note(UserWarning):
-    """Something a user should know: a warning in Python, a line `note: ...` on the command line."""
+    """Information for the user: a warning in Python, a line `note: ...` on the command line."""
 
 
-def note(text: str | None, stacklevel: int = 3) -> None:
-    """Issue a note; nothing if there is nothing to report."""
+def note(text: str | None) -> None:
+    """Issue a note, unless `text` is empty or None."""
     if text:
-        warnings.warn(text, Note, stacklevel)
+        warnings.warn(text, Note, stacklevel=3)

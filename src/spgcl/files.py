@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and the folder of those that can be made again."""
+"""Atomic writes, and the cache folder."""
 
 import os
 import sys
@@ -9,9 +9,9 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path in the same folder that takes the place of `path` when the block ends well.
+    """Yield a temporary path in the same folder; it replaces `path` when the block succeeds.
 
-    A process killed in between leaves `path` as it was; the next write reuses the temporary name.
+    If the process is killed, `path` stays as it was, and the next write reuses the temporary name.
     """
     temporary = path.with_name(f".{path.name}.part")
     try:

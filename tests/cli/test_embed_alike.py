@@ -93,7 +93,7 @@ def test_weights_are_the_runs(files, capsys):
     assert "note: --weight strength as in run" in notes
     fit(capsys, "now.csv", "--features", "features.csv", "--weight", "none", out="plain")
     plain, notes = embed(capsys, "now.csv", "--features", "features.csv", name="plain")
-    assert "note: now.csv: columns left aside: 'strength'" in notes and not np.allclose(own, plain)
+    assert "note: now.csv: columns ignored: 'strength'" in notes and not np.allclose(own, plain)
     short, _ = embed(capsys, "now-short.csv", "--features", "features.csv", name="plain")
     assert (short == plain).all()
     line, _ = embed(capsys, "now-short.csv", "--features", "features.csv", code=2)

@@ -1,4 +1,4 @@
-"""Whatever is wrong: exit code 2, one line that names the value and the way out, nothing half-written."""
+"""Any bad input: exit code 2, one line with the value and what to do, and nothing half-written."""
 
 import json
 import os
@@ -70,13 +70,13 @@ def refusal(capsys, *arguments: object, code: int = 2) -> str:
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (["--method", "spgc"], "unknown method 'spgc'"),
-        (["--set", "hiden=8"], "unknown parameter 'hiden'"),
-        (["--preset", "publised"], "unknown preset 'publised'"),
-        (["--method", "raw", "--preset", "published"], "raw has no preset 'published'"),
+        (["--method", "spgc"], "'spgc'"),
+        (["--set", "hiden=8"], "'hiden'"),
+        (["--preset", "publised"], "'publised'"),
+        (["--method", "raw", "--preset", "published"], "'published'"),
     ],
 )
-def test_what_no_graph_could_make_right_is_refused_before_one_is_read(tmp_path, capsys, arguments, part):
+def test_options_that_fit_no_graph_are_refused_before_one_is_read(tmp_path, capsys, arguments, part):
     unreadable = tmp_path / "edges.csv"
     unreadable.write_bytes(b"\xff\x00")
     assert part in refusal(capsys, "fit", unreadable, "--out", tmp_path / "run", *arguments)
@@ -85,14 +85,14 @@ def test_what_no_graph_could_make_right_is_refused_before_one_is_read(tmp_path, 
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        (["--method", "spgc"], ["unknown method 'spgc'", "did you mean 'spgcl'"]),
-        (["--preset", "publised"], ["unknown preset 'publised'", "did you mean 'published'"]),
-        (["--preset", "published"], ["no setting for 'csbm-heterophilic'", "leave --preset out"]),
-        (["--set", "hiden=8"], ["unknown parameter 'hiden'", "did you mean 'hidden'"]),
-        (["--set", "encoder=gnc"], ["unknown value of encoder 'gnc'", "or 'gcn'?"]),
-        (["--set", "hidden"], ["--set 'hidden' is not name=value", "for example"]),
-        (["--set", "hidden=wide"], ["hidden is 'wide'", "whole number"]),
-        (["--set", "hidden=8.5"], ["hidden is '8.5'", "whole number"]),
+        (["--method", "spgc"], ["'spgc'", "'spgcl'"]),
+        (["--preset", "publised"], ["'publised'", "'published'"]),
+        (["--preset", "published"], ["'csbm-heterophilic'", "--preset"]),
+        (["--set", "hiden=8"], ["'hiden'", "'hidden'"]),
+        (["--set", "encoder=gnc"], ["encoder", "'gnc'", "'gcn'"]),
+        (["--set", "hidden"], ["--set 'hidden'", "name=value"]),
+        (["--set", "hidden=wide"], ["hidden is 'wide'"]),
+        (["--set", "hidden=8.5"], ["hidden is '8.5'"]),
         (["--set", "own_positive=perhaps"], ["own_positive is 'perhaps'", "true or false"]),
         (["--steps", "0"], ["steps is 0", "above 0"]),
         (["--steps", "-3"], ["steps is -3", "above 0"]),
@@ -100,28 +100,28 @@ def test_what_no_graph_could_make_right_is_refused_before_one_is_read(tmp_path, 
         (["--set", "learning_rate=0"], ["learning_rate is 0", "above 0"]),
         (["--set", "dropout=1"], ["dropout is 1", "below 1"]),
         (["--set", "layers=9"], ["layers is 9", "1 to 3"]),
-        (["--set", "positives=33"], ["positives is 33", "32 entries (pool_size)"]),
+        (["--set", "positives=33"], ["positives is 33", "32", "pool_size"]),
         (
             ["--set", "pool_size=0", "--set", "seeds=1", "--set", "hops=0", "--set", "pool=set"],
-            ["positives is 5, but this pool has 1 nodes", "lower positives, or raise seeds or hops"],
+            ["positives is 5", "1 nodes", "seeds or hops"],
         ),
         (["--seed", "-1"], ["--seed"]),
         (["--seed", str(2**70)], ["--seed"]),
         (["--seeds", "0"], ["--seeds"]),
         (["--format", "xlsx"], ["'xlsx'", "parquet"]),
-        (["--set", "hidden=1000000"], ["out of memory", "the weights alone take", "bytes", "lower hidden"]),
-        (["--set", "hidden=1000000000000"], ["out of memory", "more bytes than can be counted", "hidden"]),
-        (["--set", "hidden=4611686018427387904"], ["out of memory", "lower hidden"]),
-        (["--resume", "--overwrite"], ["--resume and --overwrite", "choose one"]),
+        (["--set", "hidden=1000000"], ["out of memory", "bytes", "hidden"]),
+        (["--set", "hidden=1000000000000"], ["out of memory", "bytes", "hidden"]),
+        (["--set", "hidden=4611686018427387904"], ["out of memory", "hidden"]),
+        (["--resume", "--overwrite"], ["--resume and --overwrite"]),
         (["--device", "tpu"], ["tpu", "cuda"]),
         (["--nonsense"], ["--nonsense", "spgcl fit --help"]),
     ],
 )
-@pytest.mark.parametrize("place", ["new", "overwritten"])
-def test_settings_that_cannot_be(tmp_path, earlier, capsys, arguments, parts, place):
-    out = tmp_path / "new" if place == "new" else earlier
+@pytest.mark.parametrize("folder", ["new", "overwritten"])
+def test_impossible_settings(tmp_path, earlier, capsys, arguments, parts, folder):
+    out = tmp_path / "new" if folder == "new" else earlier
     before = snapshot(tmp_path)
-    more = ["--overwrite"] if place == "overwritten" and "--resume" not in arguments else []
+    more = ["--overwrite"] if folder == "overwritten" and "--resume" not in arguments else []
     line = refusal(capsys, "fit", "--out", out, *QUICK, *more, *arguments)
     for part in parts:
         assert part in line
@@ -131,23 +131,23 @@ def test_settings_that_cannot_be(tmp_path, earlier, capsys, arguments, parts, pl
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device here")
 def test_cuda_that_is_not_there(earlier, tmp_path, capsys):
     before = snapshot(tmp_path)
-    expected = "device 'cuda' was asked for, but there is none here; use --device cpu or auto"
-    assert expected in refusal(capsys, "fit", "--out", earlier, "--overwrite", "--device", "cuda")
-    assert expected in refusal(capsys, "eval", earlier, "--device", "cuda")
+    for arguments in (["fit", "--out", earlier, "--overwrite"], ["eval", earlier]):
+        line = refusal(capsys, *arguments, "--device", "cuda")
+        assert "'cuda'" in line and "--device cpu" in line
     assert snapshot(tmp_path) == before
 
 
-def test_places_that_cannot_hold_a_run(earlier, tmp_path, capsys):
+def test_paths_that_cannot_hold_a_run(earlier, tmp_path, capsys):
     file, folder = tmp_path / "file", tmp_path / "folder"
     file.write_text("mine")
     folder.mkdir()
     (folder / "mine.txt").write_text("mine")
     before = snapshot(tmp_path)
     for out, parts in (
-        (earlier, ["holds a run already", "--resume", "--overwrite"]),
-        (file, ["is a file", "choose another --out"]),
-        (file / "below", [f"as {file} is a file", "choose another --out"]),
-        (folder, ["exists and is not a run", "choose another --out"]),
+        (earlier, ["--resume", "--overwrite"]),
+        (file, ["is a file", "--out"]),
+        (file / "below", [f"{file} is a file", "--out"]),
+        (folder, ["not a run", "--out"]),
     ):
         for option in ([], ["--overwrite"], ["--resume"]):
             if out == earlier and option:
@@ -157,32 +157,31 @@ def test_places_that_cannot_hold_a_run(earlier, tmp_path, capsys):
     assert snapshot(tmp_path) == before
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only for root")
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is read-only here")
 def test_a_folder_without_permission_to_write(tmp_path, capsys):
     tmp_path.chmod(0o500)
     line = refusal(capsys, "fit", "--out", tmp_path / "run", *QUICK)
     tmp_path.chmod(0o700)
-    assert f"{tmp_path / 'run'} cannot be written, as {tmp_path} is read-only; choose another --out" in line
+    assert str(tmp_path / "run") in line and f"{tmp_path} is read-only" in line and "--out" in line
 
 
 def test_a_loss_that_explodes_leaves_the_last_good_checkpoint(tmp_path, earlier, capsys):
     before = snapshot(earlier)
     exploding = ["--set", "learning_rate=1e38", "--set", "batch_norm=none", *QUICK]
     line = refusal(capsys, "fit", "--out", earlier, "--overwrite", *exploding)
-    assert "the loss became nan at step" in line and "lower learning_rate (now 1e+38)" in line
+    assert "nan" in line and "learning_rate (now 1e+38)" in line
     assert snapshot(earlier) == before
     # A step small enough for a while: overflow comes after the first checkpoint.
     out = tmp_path / "out"
     growing = ["--set", "learning_rate=1e9", "--set", "batch_norm=none", "--set", "weight_decay=1", *QUICK]
     line = refusal(capsys, "fit", "--out", out, "--checkpoint-every", "0", "--steps", "50", *growing)
-    assert "lower learning_rate (now 1e+09)" in line
+    assert "learning_rate (now 1e+09)" in line
     assert sorted(path.name for path in out.iterdir()) == ["checkpoint.safetensors", "run.json"]
     line = refusal(capsys, "eval", out)
-    assert "has no embeddings yet" in line and "spgcl fit --resume" in line
-    assert "has no embeddings yet" in refusal(capsys, "similar", out, "0")
-    assert "model.safetensors is missing" in refusal(
-        capsys, "embed", out, "csbm-heterophilic", "--out", tmp_path / "e.csv"
-    )
+    assert "no embeddings" in line and "spgcl fit --resume" in line
+    assert "no embeddings" in refusal(capsys, "similar", out, "0")
+    line = refusal(capsys, "embed", out, "csbm-heterophilic", "--out", tmp_path / "e.csv")
+    assert "model.safetensors" in line
 
 
 def test_graphs_and_labels_that_do_not_fit(files, earlier, capsys):
@@ -191,15 +190,15 @@ def test_graphs_and_labels_that_do_not_fit(files, earlier, capsys):
     assert run([*map(str, ["fit", *graph, "--out", out, "--steps", "2", *QUICK])]) == 0
     before = snapshot(files)
     for name, parts in (
-        ("some", ["some.csv", "no label for node 39 (1 missing)", "label every node"]),
-        ("one", ["one.csv", "all nodes have the label 'same'", "two classes"]),
-        ("foreign", ["foreign.csv, row 42", "node 40 is not in the graph", "drop the row"]),
-        ("rare", ["no class has the 6 labelled nodes that 10/10/80 splits need", "label more nodes or join"]),
+        ("some", ["some.csv", "node 39 (1 missing)"]),
+        ("one", ["one.csv", "'same'", "two classes"]),
+        ("foreign", ["foreign.csv, row 42", "node 40"]),
+        ("rare", ["no class", "6 labelled nodes", "10/10/80"]),
         ("absent", ["absent.csv"]),
     ):
         line = refusal(capsys, "eval", out, "--labels", files / f"{name}.csv")
         assert all(part in line for part in parts), line
-    assert "give them by --labels FILE" in refusal(capsys, "eval", out)
+    assert "--labels FILE" in refusal(capsys, "eval", out)
     line = refusal(capsys, "embed", earlier, *graph, "--out", files / "other.parquet")
     assert f"does not fit {earlier}" in line and "2 features, but 64" in line
     line = refusal(capsys, "embed", out, *graph, "--out", files / "other.xlsx")
@@ -207,8 +206,8 @@ def test_graphs_and_labels_that_do_not_fit(files, earlier, capsys):
     line = refusal(capsys, "fit", files / "edges.csv", "--out", files / "no", *QUICK)
     assert "no features" in line and "--structural degree|spectral" in line
     line = refusal(capsys, "fit", *graph, "--preset", "paper", "--out", files / "no", *QUICK)
-    assert f"has no setting for '{files / 'edges.csv'}'" in line and "leave --preset out" in line
-    assert "no node '40'" in refusal(capsys, "similar", out, "40")
+    assert str(files / "edges.csv") in line and "--preset" in line
+    assert "'40'" in refusal(capsys, "similar", out, "40")
     assert snapshot(files) == before
 
 
@@ -218,17 +217,17 @@ def test_nodes_that_changed_since_the_run(files, capsys):
     with (files / "features.csv").open("a") as file:
         file.write("40,1,1\n")
     line = refusal(capsys, "eval", files / "run", "--labels", files / "foreign.csv")
-    assert f"the nodes of {files / 'edges.csv'} are not those of {files / 'run'}; fit it again" in line
+    assert str(files / "edges.csv") in line and str(files / "run") in line and "fit" in line
 
 
 def test_data_sets_by_a_wrong_name_or_not_on_disk(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("SPGCL_DATA", str(tmp_path / "data"))
     line = refusal(capsys, "fit", "corra", "--out", tmp_path / "run")
-    assert "unknown data set 'corra'; did you mean 'cora'" in line
+    assert "'corra'" in line and "'cora'" in line
     line = refusal(capsys, "fit", "cora", "--preset", "published", "--out", tmp_path / "run")
-    assert "run `spgcl datasets fetch cora`" in line
+    assert "spgcl datasets fetch cora" in line
     line = refusal(capsys, "fit", "./absent.csv", "--out", tmp_path / "run")
-    assert "absent.csv: no such file; check the path" in line
+    assert "absent.csv: no such file" in line
     assert list(tmp_path.iterdir()) == []
 
 
@@ -236,7 +235,7 @@ def test_folders_that_are_no_runs(tmp_path, capsys):
     for command in (["eval"], ["similar", "0"], ["embed", "csbm-homophilic", "--out", tmp_path / "e.csv"]):
         for folder in (tmp_path, tmp_path / "absent"):
             line = refusal(capsys, command[0], folder, *command[1:])
-            assert f"{folder} is not a run: it has no run.json (spgcl fit writes one)" in line
+            assert str(folder) in line and "run.json" in line
     assert list(tmp_path.iterdir()) == []
 
 
@@ -252,19 +251,16 @@ def test_damaged_files_of_a_run(earlier, tmp_path, capsys):
     from safetensors.numpy import save_file
 
     save_file({"weight": np.zeros(3)}, model)
-    assert f"{model} was written by another program" in refusal(capsys, *embed)
+    assert str(model) in refusal(capsys, *embed)
     record = json.loads((earlier / "run.json").read_text())
-    for changed, message in (
-        ("{", "cannot be read as a run record"),
-        (
-            json.dumps({**record, "format": 0}),
-            f"written by spgcl {record['versions']['spgcl']} in another format",
-        ),
+    for changed, part in (
+        ("{", "run record"),
+        (json.dumps({**record, "format": 0}), f"spgcl {record['versions']['spgcl']}"),
         (json.dumps({**record, "surprise": 1}), "fit it again"),
     ):
         (earlier / "run.json").write_text(changed)
         line = refusal(capsys, "similar", earlier, "0")
-        assert str(earlier / "run.json") in line and message in line
+        assert str(earlier / "run.json") in line and part in line
     assert not file.exists()
 
 
@@ -279,43 +275,42 @@ def test_a_damaged_checkpoint_is_not_continued(tmp_path, earlier, capsys):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "part"),
     [
-        (["eval"], "missing argument 'run' (see spgcl eval --help)"),
-        (["similar", "run"], "missing argument 'node' (see spgcl similar --help)"),
-        (["embed", "run", "cora"], "missing option '--out' (see spgcl embed --help)"),
+        (["eval"], "'run' (see spgcl eval --help)"),
+        (["similar", "run"], "'node' (see spgcl similar --help)"),
+        (["embed", "run", "cora"], "'--out' (see spgcl embed --help)"),
         (["similar", "run", "0", "-k", "0"], "see spgcl similar --help"),
         (["eval", "run", "--protocol", "best"], "'best'"),
-        (["evaluate"], "no such command 'evaluate'"),
+        (["evaluate"], "'evaluate'"),
         (["fit", "one", "two"], "two"),
         (["fit", "--threads", "0"], "--threads"),
         (["fit", "--checkpoint-every", "-1"], "--checkpoint-every"),
     ],
 )
-def test_usage_errors(tmp_path, monkeypatch, capsys, arguments, message):
+def test_usage_errors(tmp_path, monkeypatch, capsys, arguments, part):
     monkeypatch.chdir(tmp_path)
-    assert message in refusal(capsys, *arguments).lower()
+    assert part in refusal(capsys, *arguments).lower()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_error_of_ours_is_one_line_and_code_1(earlier, monkeypatch, capsys):
+def test_an_internal_error_is_one_line_and_code_1(earlier, monkeypatch, capsys):
     record = json.loads((earlier / "run.json").read_text())
     (earlier / "run.json").write_text(json.dumps({**record, "graph": {}}))
     monkeypatch.delenv("SPGCL_DEBUG", raising=False)
     line = refusal(capsys, "eval", earlier, code=1)
-    assert line == "spgcl: internal error: KeyError: 'labels' (SPGCL_DEBUG=1 shows where)"
+    assert "KeyError: 'labels'" in line and "SPGCL_DEBUG=1" in line
     monkeypatch.setenv("SPGCL_DEBUG", "1")
     with pytest.raises(KeyError):
         run(["eval", str(earlier)])
 
 
-def test_a_real_process_says_one_line_too(earlier, tmp_path):
+def test_a_real_process_prints_one_line_too(earlier, tmp_path):
     before = snapshot(tmp_path)
     done = subprocess.run(
         [SPGCL, "fit", "--out", str(earlier)], capture_output=True, text=True, timeout=60, cwd=tmp_path
     )
     assert done.returncode == 2 and done.stdout == ""
-    assert done.stderr == (
-        f"spgcl: {earlier} holds a run already; continue it with --resume or replace it with --overwrite\n"
-    )
+    assert done.stderr.startswith("spgcl: ") and done.stderr.count("\n") == 1
+    assert str(earlier) in done.stderr and "--resume" in done.stderr and "--overwrite" in done.stderr
     assert snapshot(tmp_path) == before

@@ -1,4 +1,4 @@
-"""Somebody's own graph: files with names for nodes, grown later, weighted, directed, without features."""
+"""A user's own graph: text ids, grown later, weighted, directed, without features."""
 
 import json
 import shutil
@@ -35,7 +35,7 @@ def friends(count):
 
 def traits(names):
     generator = np.random.default_rng(0)
-    return [(name, *generator.normal(size=3).round(4), place % 2) for place, name in enumerate(names)]
+    return [(name, *generator.normal(size=3).round(4), index % 2) for index, name in enumerate(names)]
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def files(tmp_path):
     names = [f"p{one}" for one in range(PEOPLE)]
     write(tmp_path / "friends.csv", "who,whom", friends(PEOPLE))
     write(tmp_path / "traits.csv", "name,a,b,c,side", traits([*names, "hermit"]))
-    sides = [(name, "odd" if place % 2 else "even") for place, name in enumerate([*names, "hermit"])]
+    sides = [(name, "odd" if index % 2 else "even") for index, name in enumerate([*names, "hermit"])]
     write(tmp_path / "sides.csv", "name,side", sides)
     return tmp_path
 
@@ -69,7 +69,7 @@ def test_a_csv_with_names_from_training_to_nearest_nodes(files, capsys):
     out = files / "run"
     answer, notes = fit(capsys, out, files / "friends.csv", "--features", files / "traits.csv")
     assert answer["dataset"] == "friends"
-    assert "first row (who, whom) read as column names" in notes and "now go both ways" in notes
+    assert "(who, whom)" in notes and "both ways" in notes
     trained = embeddings(out / "embeddings.parquet")
     assert list(trained)[:2] == ["p0", "p1"] and len(trained) == PEOPLE + 1
     # A person without ties is embedded too.
@@ -79,7 +79,7 @@ def test_a_csv_with_names_from_training_to_nearest_nodes(files, capsys):
         scores, notes = succeed(
             capsys, "eval", out, "--labels", files / "sides.csv", "--protocol", protocol, "--threads", 1
         )
-        assert "note: the labels come without splits: 10 seeded stratified 10/10/80 splits are used" in notes
+        assert "10/10/80 splits" in notes
         assert (scores["protocol"], scores["split_source"]) == (protocol, "seeded stratified 10/10/80")
         # The side is among the features.
         assert scores["mean"] > 60
@@ -101,20 +101,12 @@ def test_a_grown_graph_is_embedded_without_training(files, capsys):
     assert (answer["nodes"], answer["width"]) == (PEOPLE + 2, 8)
     after = embeddings(files / "grown.parquet")
     assert list(after) == [*names, "hermit", "newcomer"]
-    # Two layers reach two steps: who is further from the newcomer stays, who is near moves.
+    # Two layers reach two steps: only nodes near the newcomer change.
     assert np.allclose(after["p51"], trained["p51"], atol=1e-6)
     assert not np.allclose(after["p0"], trained["p0"], atol=1e-4)
     assert np.isfinite(after["newcomer"]).all()
-    own, _ = succeed(
-        capsys,
-        "embed",
-        out,
-        files / "friends.csv",
-        "--features",
-        files / "traits.csv",
-        "--out",
-        files / "o.parquet",
-    )
+    given = [files / "friends.csv", "--features", files / "traits.csv"]
+    own, _ = succeed(capsys, "embed", out, *given, "--out", files / "o.parquet")
     assert own["nodes"] == PEOPLE + 1
     assert (files / "o.parquet").read_bytes() == (out / "embeddings.parquet").read_bytes()
 
@@ -155,7 +147,7 @@ def test_direction_weights_and_structure_each_change_the_result(files, capsys):
     weighted = write(
         files / "weighted.csv",
         "who,whom,strength",
-        [(*pair, 1 + place) for place, pair in enumerate(friends(PEOPLE))],
+        [(*pair, 1 + index) for index, pair in enumerate(friends(PEOPLE))],
     )
     graphs = {
         "plain": [files / "friends.csv", "--features", files / "traits.csv"],
@@ -168,25 +160,24 @@ def test_direction_weights_and_structure_each_change_the_result(files, capsys):
     assert len(set(contents.values())) == len(graphs)
     records = {name: json.loads((files / name / "run.json").read_text())["graph"] for name in graphs}
     assert [name for name, record in records.items() if record["directed"]] == ["directed"]
-    assert "structural features (degree) made" in notes["degree"]
-    assert [name for name, said in notes.items() if "both ways" not in said] == ["directed"]
-    # Read again as it was read the first time, options included.
+    assert "(degree)" in notes["degree"]
+    assert [name for name, text in notes.items() if "both ways" not in text] == ["directed"]
+    # The graph is read again with the recorded options.
     for name in ("directed", "weighted"):
         scores, _ = succeed(capsys, "eval", files / name, "--labels", files / "sides.csv", "--threads", 1)
         assert scores["dataset"] == {"directed": "friends", "weighted": "weighted"}[name]
 
 
 def test_columns_in_another_order_by_name(files, capsys):
-    rows = [(place, one, other) for place, (one, other) in enumerate(friends(PEOPLE))]
+    rows = [(index, one, other) for index, (one, other) in enumerate(friends(PEOPLE))]
     write(files / "ties.csv", "year,from,to", rows)
     table = [(*row[1:], row[0]) for row in traits([*(f"p{one}" for one in range(PEOPLE)), "hermit"])]
     write(files / "table.csv", "a,b,c,side,name", table)
     columns = ["--source", "from", "--target", "to", "--features", files / "table.csv", "--id", "name"]
     fit(capsys, files / "one", files / "ties.csv", *columns)
     fit(capsys, files / "two", files / "friends.csv", "--features", files / "traits.csv")
-    assert (files / "one" / "embeddings.parquet").read_bytes() == (
-        files / "two" / "embeddings.parquet"
-    ).read_bytes()
+    one, two = ((files / run / "embeddings.parquet").read_bytes() for run in ("one", "two"))
+    assert one == two
 
 
 def test_a_run_moves_with_its_folder(files, capsys):

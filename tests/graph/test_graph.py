@@ -1,15 +1,14 @@
-import warnings
 from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
+from graphs import arcs_of, refusing
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
 from spgcl.errors import InputError
 from spgcl.graph import Graph
-from spgcl.graph.checks import checked_ids
 
 QUICK = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -54,13 +53,6 @@ def naive_edges(edges, weights, directed):
     }
 
 
-def stored_edges(graph):
-    matrix = graph.adjacency.tocoo()
-    return dict(
-        zip(zip(*(ends.tolist() for ends in matrix.coords), strict=True), matrix.data.tolist(), strict=True)
-    )
-
-
 pairs = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=25)
 
 
@@ -78,7 +70,7 @@ def test_edges_weights_and_direction_match_a_dictionary(edges, data, directed, w
         return
     graph = Graph.from_edges(sources, targets, np.ones((6, 1)), weights=given_weights, directed=directed)
     check_invariants(graph)
-    assert stored_edges(graph) == (expected if weighted else dict.fromkeys(expected, 1))
+    assert arcs_of(graph) == (expected if weighted else dict.fromkeys(expected, 1))
     assert graph.num_edges == (len(expected) if directed else len(expected) / 2)
 
 
@@ -204,7 +196,7 @@ def test_isolated_nodes_stay_and_counts_are_of_pairs():
     assert graph.notes == ()
 
 
-def test_notes_say_what_changed():
+def test_notes_tell_what_changed():
     graph = Graph.from_edges(np.array([0, 0, 0, 1]), np.array([0, 1, 1, 2]), np.eye(3), notes=["first"])
     assert graph.notes == (
         "first",
@@ -249,53 +241,44 @@ def test_the_digest_sees_everything_that_matters_and_nothing_else():
     assert joined[0] != joined[1]
 
 
-def test_index_of_finds_ids_and_says_what_they_look_like():
+def test_index_of_finds_ids_and_tells_what_they_look_like():
     assert triangle(node_ids=[10, 20, 30]).index_of("20") == 1
     assert triangle(node_ids=["a", "b", "c"]).index_of("c") == 2
-    with pytest.raises(InputError, match=r"^no node 'x' in this graph; its ids look like 10$"):
+    with refusing("no node 'x'", "10"):
         triangle(node_ids=[10, 20, 30]).index_of("x")
 
 
 def test_without_edges_removes_both_directions_and_keeps_weights():
     graph = triangle(weights=[1.0, 2.0, 3.0]).without_edges(np.array([2, 2]), np.array([1, 1]))
-    assert stored_edges(graph) == {(0, 1): 1, (1, 0): 1, (0, 2): 3, (2, 0): 3}
+    assert arcs_of(graph) == {(0, 1): 1, (1, 0): 1, (0, 2): 3, (2, 0): 3}
     arcs = triangle(directed=True).without_edges(np.array([1, 0]), np.array([0, 2]))
-    assert stored_edges(arcs) == {(0, 1): 1, (1, 2): 1, (2, 0): 1}
-    with pytest.raises(InputError, match="node 9"):
+    assert arcs_of(arcs) == {(0, 1): 1, (1, 2): 1, (2, 0): 1}
+    with refusing("node 9"):
         graph.without_edges(np.array([9]), np.array([0]))
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"sources": [0, 9]}, "edges refer to node 9, but the features describe 3 nodes (0 to 2)"),
-        ({"sources": [0, -1]}, "edges refer to node -1; node numbers start at 0"),
+        ({"sources": [0, 9]}, "node 9, but the graph has 3 nodes (0 to 2)"),
+        ({"sources": [0, -1]}, "node -1, but the graph has 3 nodes (0 to 2)"),
         ({"sources": [0]}, "edges have 1 sources but 2 targets"),
-        ({"sources": [0.0, 1.0]}, "edges need integer end points in one dimension, not float64 (2,)"),
-        (
-            {"features": [[1, 2], [np.inf, 0], [0, 0]]},
-            "feature row 1, column 0 is inf; features must be finite",
-        ),
+        ({"sources": [0.0, 1.0]}, "float64 (2,)"),
+        ({"features": [[1, 2], [np.inf, 0], [0, 0]]}, "feature row 1, column 0 is inf"),
         ({"features": sparse.csr_array([[1, 0], [0, np.nan], [0, 0]])}, "feature row 1, column 1 is nan"),
         ({"features": [["red"], [1], [2]]}, "features must be numbers"),
-        ({"features": [1, 2, 3]}, "features need two dimensions (nodes x columns), not shape (3,)"),
-        ({"features": np.zeros((3, 0))}, "choose structural ones (--structural degree|spectral)"),
-        ({"weights": [1, 0]}, "edge 1 has weight 0.0; weights must be positive"),
+        ({"features": [1, 2, 3]}, "shape (3,)"),
+        ({"features": np.zeros((3, 0))}, "--structural degree|spectral"),
+        ({"weights": [1, 0]}, "edge 1 has weight 0.0"),
         ({"weights": [1]}, "2 edges but weights of shape (1,)"),
-        ({"node_ids": ["a", "b", "a"]}, "node id 'a' appears 2 times; ids must be unique"),
+        ({"node_ids": ["a", "b", "a"]}, "node id 'a' appears 2 times"),
         ({"node_ids": [1, 2]}, "3 nodes but node ids of shape (2,)"),
     ],
 )
 def test_wrong_arrays_are_refused_by_value(change, message):
     arguments = {"sources": [0, 1], "targets": [1, 2], "features": np.eye(3), **change}
-    with pytest.raises(InputError) as error, warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with refusing(message):
         Graph.from_edges(**arguments)
-    assert message in str(error.value)
-
-
-def test_unsigned_ids_beyond_int64_become_text():
-    assert checked_ids(np.array([2**63, 1], dtype=np.uint64), 2).tolist() == [str(2**63), "1"]
 
 
 def test_sparse_features_are_never_made_dense():

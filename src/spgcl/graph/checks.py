@@ -14,7 +14,7 @@ Features: TypeAlias = NDArray[np.float32] | sparse.csr_array
 
 
 def checked_features(features: Any) -> Features:
-    """Features as float32, dense or CSR, or an error that names the node and column that is not finite.
+    """Features as float32, dense or CSR; a value that is not finite is an error with its row and column.
 
     A caller's writable arrays are copied, so that neither changes the other's; read-only ones are shared.
     """
@@ -23,16 +23,13 @@ def checked_features(features: Any) -> Features:
         raise InputError("the graph has no nodes")
     if not matrix.shape[1]:
         raise InputError(
-            "the features have no columns; choose structural ones (--structural degree|spectral)"
+            "the features have no columns; compute structural ones (--structural degree|spectral)"
         )
     return matrix
 
 
 def _checked_sparse(features: Any) -> sparse.csr_array:
-    if features.ndim != 2:
-        raise InputError(f"features need two dimensions (nodes x columns), not shape {features.shape}")
-    if features.dtype.kind not in "biuf":
-        raise InputError(f"features must be numbers, not {features.dtype}")
+    _require_numbers_in_two_dimensions(features)
     try:
         with np.errstate(over="ignore"):
             matrix = sparse.csr_array(features, dtype=np.float32)
@@ -44,9 +41,9 @@ def _checked_sparse(features: Any) -> sparse.csr_array:
         matrix.sum_duplicates()
     finite = np.isfinite(matrix.data)
     if not finite.all():
-        place = int(np.argmin(finite))
-        row = int(np.searchsorted(matrix.indptr, place, side="right")) - 1
-        raise _not_finite(matrix.data[place], row, int(matrix.indices[place]))
+        entry = int(np.argmin(finite))
+        row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
+        raise _not_finite(matrix.data[entry], row, int(matrix.indices[entry]))
     if features.format != "csr":
         return matrix
     parts = [(getattr(matrix, name), getattr(features, name)) for name in ("data", "indices", "indptr")]
@@ -56,17 +53,14 @@ def _checked_sparse(features: Any) -> sparse.csr_array:
 def _checked_dense(features: Any) -> NDArray[np.float32]:
     try:
         given = np.asarray(features)
-        if given.dtype.kind not in "biufO":
-            raise InputError(f"features must be numbers, not {given.dtype}")
+        _require_numbers_in_two_dimensions(given, objects=True)
         with np.errstate(over="ignore"):
             matrix = np.ascontiguousarray(given, dtype=np.float32)
+    except InputError:
+        raise
     except (TypeError, ValueError, OverflowError) as error:
-        if isinstance(error, InputError):
-            raise
         raise InputError(f"features must be a numeric matrix: {error}") from None
-    if given.ndim != 2:
-        raise InputError(f"features need two dimensions (nodes x columns), not shape {given.shape}")
-    # A sum is finite only if every entry is (barring overflow, which the second look settles).
+    # A finite sum means finite entries; a sum that is not finite may be an overflow, so entries are checked.
     with np.errstate(invalid="ignore"):
         total = matrix.sum(dtype=np.float64)
     if not np.isfinite(total) and not np.isfinite(matrix).all():
@@ -75,8 +69,15 @@ def _checked_dense(features: Any) -> NDArray[np.float32]:
     return matrix.copy() if _shared(matrix, given) else matrix
 
 
+def _require_numbers_in_two_dimensions(features: Any, *, objects: bool = False) -> None:
+    if features.dtype.kind not in ("biufO" if objects else "biuf"):
+        raise InputError(f"features must be numbers, not {features.dtype}")
+    if features.ndim != 2:
+        raise InputError(f"features need two dimensions (nodes x columns), not shape {features.shape}")
+
+
 def _shared(mine: NDArray[Any], theirs: NDArray[Any]) -> bool:
-    # Freezing or keeping an array that its owner can still write to would surprise one of the two.
+    # A graph freezes its arrays: the owner of a writable one would be surprised.
     return bool(theirs.flags.writeable and np.may_share_memory(mine, theirs))
 
 
@@ -98,16 +99,15 @@ def checked_end_points(
     if len(sources) != len(targets):
         raise InputError(f"edges have {len(sources)} sources but {len(targets)} targets")
     if len(sources):
-        low, top = min(sources.min(), targets.min()), max(sources.max(), targets.max())
-        if low < 0:
-            raise InputError(f"edges refer to node {low}; node numbers start at 0")
-        if top >= num_nodes:
+        lowest, highest = min(sources.min(), targets.min()), max(sources.max(), targets.max())
+        if lowest < 0 or highest >= num_nodes:
+            node = lowest if lowest < 0 else highest
             known = f"{num_nodes} nodes (0 to {num_nodes - 1})"
-            raise InputError(f"edges refer to node {top}, but the features describe {known}")
+            raise InputError(f"edges refer to node {node}, but the graph has {known}")
     return sources.astype(np.int64, copy=False), targets.astype(np.int64, copy=False)
 
 
-def checked_weights(weights: NDArray[Any], num_entries: int) -> NDArray[np.float32]:
+def checked_weights(weights: NDArray[Any], num_edges: int) -> NDArray[np.float32]:
     """Edge weights as positive, finite float32."""
     try:
         given = np.asarray(weights)
@@ -117,23 +117,23 @@ def checked_weights(weights: NDArray[Any], num_entries: int) -> NDArray[np.float
         raise InputError(f"edge weights must be numbers: {error}") from None
     if given.dtype.kind == "c":
         raise InputError("edge weights must be real numbers, not complex ones")
-    if weights.shape != (num_entries,):
-        raise InputError(f"{num_entries} edges but weights of shape {weights.shape}")
-    bad = ~(np.isfinite(weights) & (weights > 0))
-    if bad.any():
-        entry = int(np.flatnonzero(bad)[0])
+    if weights.shape != (num_edges,):
+        raise InputError(f"{num_edges} edges but weights of shape {weights.shape}")
+    valid = np.isfinite(weights) & (weights > 0)
+    if not valid.all():
+        edge = int(np.argmin(valid))
         raise InputError(
-            f"edge {entry} has weight {weights[entry]}; weights must be positive: drop the edge or rescale"
+            f"edge {edge} has weight {weights[edge]}; weights must be positive: drop the edge or rescale"
         )
     return weights
 
 
 def checked_ids(node_ids: NDArray[Any], num_nodes: int) -> NDArray[Any]:
-    """Node ids as int64 or str objects, one a node, all different."""
+    """Node ids as int64 or str objects, one per node, all different."""
     try:
         ids = np.asarray(node_ids)
     except ValueError as error:
-        raise InputError(f"node ids must be one integer or text a node: {error}") from None
+        raise InputError(f"node ids must be one integer or text per node: {error}") from None
     if ids.shape != (num_nodes,):
         raise InputError(f"{num_nodes} nodes but node ids of shape {ids.shape}")
     # Unsigned ids above the int64 range would wrap around: they are kept as text.
@@ -148,12 +148,8 @@ def checked_ids(node_ids: NDArray[Any], num_nodes: int) -> NDArray[Any]:
     return ids
 
 
-# What both torch and NumPy take.
-LARGEST_SEED = 2**63 - 1
-
-
 def checked_seed(seed: Any) -> int:
-    """The seed as a whole number from 0 to 2^63 - 1; anything else is refused.
+    """The seed as a whole number from 0 to 2^63 - 1, which both torch and NumPy accept.
 
     >>> checked_seed(7)
     7
@@ -162,12 +158,12 @@ def checked_seed(seed: Any) -> int:
         number = operator.index(seed)
     except TypeError:
         number = -1
-    if isinstance(seed, bool) or not 0 <= number <= LARGEST_SEED:
+    if isinstance(seed, bool) or not 0 <= number < 2**63:
         raise InputError(f"seed is {seed!r}; it must be a whole number, 0 or more and below 2^63")
     return number
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """The same array made read-only: nobody else holds it, so that a Graph can keep it without a copy."""
+    """The same array made read-only: a Graph keeps it without a copy, so nobody else may hold it."""
     array.setflags(write=False)
     return array

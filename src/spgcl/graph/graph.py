@@ -1,8 +1,8 @@
-"""The one thing every method reads: an attributed graph, validated, immutable and without labels."""
+"""The input of every method: an attributed graph, validated, immutable and without labels."""
 
 import hashlib
 import json
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from spgcl.errors import InputError
-from spgcl.graph.checks import Features, checked_end_points, checked_features, checked_ids, checked_weights
+from spgcl.graph.adjacency import adjacency_of
+from spgcl.graph.checks import Features, checked_end_points, checked_features, checked_ids
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,17 +22,17 @@ class Graph:
 
     Undirected graphs store both directions of every edge. There are no self loops and no duplicate
     entries, columns are sorted within a row, and every array is read-only. Isolated nodes are nodes.
-    Build one with `Graph.of` (anything a user has) or `Graph.from_edges` (arrays): both check what they
-    are given and copy a caller's writable arrays; the constructor takes valid arrays over as they are.
+    Build one with `Graph.of` (files and objects) or `Graph.from_edges` (arrays): both validate their input
+    and copy a caller's writable arrays. The constructor takes over valid arrays as they are.
 
     Attributes:
         rows: Row pointers, shape (num_nodes + 1,).
         columns: Neighbours of node i are `columns[rows[i]:rows[i + 1]]`.
-        features: One row a node, dense float32 or CSR.
-        node_ids: The user's own ids, int64 or str, in row order.
+        features: One row per node, dense float32 or CSR.
+        node_ids: The user's ids, int64 or str, in row order.
         weights: Positive edge weights aligned with `columns`, or None for an unweighted graph.
         directed: Whether `columns` holds out-neighbours only.
-        notes: What was changed on the way in (edges symmetrised, loops dropped ...), for people.
+        notes: What was changed while reading (edges symmetrised, loops dropped ...), in words.
         feature_names: Names of the feature columns; empty where they have none.
     """
 
@@ -68,8 +69,8 @@ class Graph:
 
     @classmethod
     def of(cls, source: Any, features: Any = None, **options: Any) -> "Graph":
-        """Read a graph from what a user has: see `spgcl.io.read_graph` for sources and options."""
-        # The only import that points down the house: the front door has to know its readers.
+        """Read a graph from a file or an object: see `spgcl.io.read_graph` for sources and options."""
+        # The only import against the order of the packages: `Graph.of` is the entry point to the readers.
         from spgcl.io import read_graph
 
         return read_graph(source, features, **options)
@@ -87,35 +88,14 @@ class Graph:
         notes: Iterable[str] = (),
         feature_names: Iterable[str] = (),
     ) -> "Graph":
-        """Build a graph from integer end points 0 ... num_nodes - 1 and one feature row a node.
+        """Build a graph from integer end points 0 ... num_nodes - 1 and one feature row per node.
 
         Self loops are dropped and repeated edges merged: their weights are added within a direction,
-        and of two opposite directions an undirected graph keeps the larger.
+        and an undirected graph keeps the larger weight of two opposite directions.
         """
         features = checked_features(features)
         num_nodes = features.shape[0]
-        sources, targets = checked_end_points(sources, targets, num_nodes)
-        if weights is not None:
-            weights = checked_weights(weights, len(sources))
-        said = list(notes)
-        loops = sources == targets
-        if loops.any():
-            said.append(f"{np.count_nonzero(loops):,} self loops dropped")
-            sources, targets = sources[~loops], targets[~loops]
-            weights = None if weights is None else weights[~loops]
-        if not len(sources):
-            raise InputError("the graph has no edges (self loops aside); methods here need at least one")
-        values = np.ones(len(sources), dtype=np.bool_) if weights is None else weights
-        matrix = sparse.coo_array((values, (sources, targets)), shape=(num_nodes, num_nodes)).tocsr()
-        if matrix.nnz < len(sources):
-            said.append(f"{len(sources) - matrix.nnz:,} repeated edges merged")
-            if weights is not None and not np.isfinite(matrix.data).all():
-                raise InputError(
-                    "the weights of a repeated edge add up to more than float32 holds; rescale them"
-                )
-        if not directed:
-            matrix = _symmetrise(matrix, said)
-        matrix.sort_indices()
+        matrix, changes = adjacency_of(sources, targets, num_nodes, weights=weights, directed=directed)
         return cls(
             rows=matrix.indptr,
             columns=matrix.indices,
@@ -123,41 +103,41 @@ class Graph:
             node_ids=np.arange(num_nodes) if node_ids is None else checked_ids(node_ids, num_nodes),
             weights=None if weights is None else matrix.data.astype(np.float32, copy=False),
             directed=directed,
-            notes=tuple(said),
+            notes=(*notes, *changes),
             feature_names=tuple(feature_names),
         )
 
     @property
     def num_nodes(self) -> int:
-        """How many nodes, isolated ones included."""
+        """Number of nodes, including isolated ones."""
         return len(self.rows) - 1
 
     @property
     def num_edges(self) -> int:
-        """How many edges: node pairs when undirected, arcs when directed."""
+        """Number of edges: node pairs if undirected, arcs if directed."""
         return len(self.columns) if self.directed else len(self.columns) // 2
 
     @property
     def num_features(self) -> int:
-        """Width of the feature matrix."""
+        """Number of feature columns."""
         return int(self.features.shape[1])
 
     @property
     def degrees(self) -> NDArray[np.integer[Any]]:
-        """Number of (out-)neighbours of every node."""
+        """Number of (out-)neighbours per node."""
         return np.diff(self.rows)
 
     @property
     def adjacency(self) -> sparse.csr_array:
-        """The adjacency matrix as SciPy CSR, sharing this graph's arrays where it is weighted."""
+        """The adjacency matrix as SciPy CSR, sharing this graph's arrays if it is weighted."""
         values = np.ones(len(self.columns), dtype=np.float32) if self.weights is None else self.weights
         return sparse.csr_array((values, self.columns, self.rows), shape=(self.num_nodes, self.num_nodes))
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 over everything that a method or an output depends on."""
+        """SHA-256 of everything that a method or an output depends on."""
         state = hashlib.sha256(f"{self.directed} {self.features.shape}".encode())
-        # JSON tells the node 1 from the node "1" and one id with a separator in it from two ids.
+        # JSON distinguishes the node 1 from the node "1", and an id that contains a separator from two ids.
         ids = self.node_ids
         if ids.dtype.kind != "i":
             ids = np.frombuffer(json.dumps(ids.tolist()).encode(), np.uint8)
@@ -167,22 +147,16 @@ class Graph:
         return state.hexdigest()
 
     @cached_property
-    def _positions(self) -> dict[Hashable, int]:
-        return {node: position for position, node in enumerate(self.node_ids.tolist())}
+    def _rows_by_text(self) -> dict[str, int]:
+        return {str(node): row for row, node in enumerate(self.node_ids.tolist())}
 
     def index_of(self, node: int | str) -> int:
-        """Row of a node given by its own id; text is accepted for integer ids."""
-        key: Hashable = node
-        if self.node_ids.dtype.kind in "iu" and isinstance(node, str):
-            try:
-                key = int(node)
-            except ValueError:
-                key = node
-        if key not in self._positions:
-            raise InputError(
-                f"no node {node!r} in this graph; its ids look like {self.node_ids.tolist()[0]!r}"
-            )
-        return self._positions[key]
+        """Row of the node with this id; an integer id may be given as text."""
+        row = self._rows_by_text.get(str(node))
+        if row is None:
+            example = self.node_ids.tolist()[0]
+            raise InputError(f"no node {node!r} in this graph; its ids look like {example!r}")
+        return row
 
     def with_features(self, features: Any, names: Iterable[str] = ()) -> "Graph":
         """The same nodes and edges with other features."""
@@ -215,14 +189,3 @@ class Graph:
             f"Graph({self.num_nodes:,} nodes, {self.num_edges:,} {kind} edges{weighted}, "
             f"{self.num_features:,}{sparsely} features)"
         )
-
-
-def _symmetrise(matrix: sparse.csr_array, said: list[str]) -> sparse.csr_array:
-    backward = matrix.T.tocsr()
-    both = matrix + backward if matrix.dtype == np.bool_ else matrix.maximum(backward)
-    one_way = both.nnz - matrix.nnz
-    if one_way:
-        said.append(
-            f"{one_way:,} edges listed one way only now go both ways (directed=True or --directed keeps them)"
-        )
-    return both

@@ -1,4 +1,4 @@
-"""Whether another graph is of the kind that a model learned from: direction, and features by their names."""
+"""Whether a trained model applies to another graph: its direction, and its features by name."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,9 +12,9 @@ _MOST_LISTED = 3
 
 
 def match_features(graph: Graph, names: Sequence[str]) -> Graph:
-    """The graph with its feature columns in the order of `names`, and a note where that changed it.
+    """The graph with its feature columns in the order of `names`, and a note if the order changed.
 
-    Where either side has no names there is nothing to compare. Missing and additional columns are an error.
+    If either side has no names, nothing is compared. Missing and additional columns are an error.
     """
     learned, given = tuple(names), graph.feature_names
     if not learned or not given or learned == given:
@@ -26,11 +26,11 @@ def match_features(graph: Graph, names: Sequence[str]) -> Graph:
             f"the feature columns are not those that were learned from: {_difference(missing, added)}; "
             "give the same columns under the same names"
         )
-    places = {name: place for place, name in enumerate(given)}
+    index = {name: column for column, name in enumerate(given)}
     note = "the feature columns are put in the order that was learned from, by their names"
     return replace(
         graph,
-        features=checked_features(graph.features[:, [places[name] for name in learned]]),
+        features=checked_features(graph.features[:, [index[name] for name in learned]]),
         feature_names=learned,
         notes=(*graph.notes, note),
     )
@@ -47,20 +47,20 @@ def _listed(names: list[str]) -> str:
 
 
 def require_same_direction(graph: Graph, *, directed: bool) -> None:
-    """Refuse a graph whose edges would be used otherwise than those that were learned from."""
+    """Refuse a directed graph for a model of undirected ones, and the reverse."""
     if graph.directed != directed:
         kinds = {True: "directed", False: "undirected"}
-        way_out = "read it with" if directed else "leave out"
+        fix = "read it with" if directed else "leave out"
         raise InputError(
             f"the graph is {kinds[graph.directed]}, the one learned from was {kinds[directed]}; "
-            f"{way_out} directed=True (--directed)"
+            f"{fix} directed=True (--directed)"
         )
 
 
 def require_comparable(names: Sequence[str], *, same_graph: bool) -> None:
-    """Refuse another graph where features are eigenvectors, which two graphs do not have in common."""
+    """Refuse another graph if the features are eigenvectors, which have no meaning across graphs."""
     if names and not same_graph and tuple(names) == spectral_names(len(names)):
         raise InputError(
-            "spectral features are eigenvectors of the graph that was learned from, and another graph's mean "
-            "nothing to this model; fit it on this graph, or learn from --structural degree"
+            "spectral features are eigenvectors of the graph that was learned from and do not transfer to "
+            "another graph; fit on this graph, or use --structural degree"
         )

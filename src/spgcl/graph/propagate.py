@@ -22,9 +22,9 @@ def normalised_adjacency(graph: Graph, *, self_loops: bool = True) -> sparse.csr
     Undirected graphs get D^-1/2 (A + I) D^-1/2, directed ones the row-normalised D^-1 (A + I).
 
     Args:
-        graph: The graph; its weights, where it has them, are the entries of A.
-        self_loops: Whether every node gets a loop of weight 1. Without, only nodes that have no
-            (out-)neighbour get one, so that they keep their own features instead of becoming zero.
+        graph: The graph; its weights, if it has any, are the entries of A.
+        self_loops: Whether every node gets a loop of weight 1. Otherwise only nodes
+            without (out-)neighbours get one, so that they keep their features instead of becoming zero.
     """
     looped = np.ones(graph.num_nodes, dtype=np.bool_) if self_loops else graph.degrees == 0
     matrix = (graph.adjacency + sparse.diags_array(looped.astype(np.float32))).tocsr()
@@ -48,13 +48,13 @@ def inverse(sums: NDArray[Any]) -> NDArray[Any]:
 def smooth(graph: Graph, hops: int, features: Features | None = None) -> Features:
     """Features after `hops` propagations, S^hops X.
 
-    Sparse features stay sparse as long as that is the smaller form, and then become dense once, block by
-    block, so that the sparse and the dense form of a whole product are never in memory together.
+    Sparse features stay sparse while that takes less memory, and then become dense block by block, so that
+    the sparse and the dense form of a whole product are never in memory together.
 
     Args:
         graph: The graph to propagate along.
-        hops: How often; 0 gives the features back.
-        features: What to propagate, one row a node; the graph's own features by default.
+        hops: Number of propagations; 0 returns the features unchanged.
+        features: What to propagate, one row per node; the graph's own features by default.
     """
     if hops < 0:
         raise InputError(f"hops is {hops}; it must be 0 or more")
@@ -76,7 +76,7 @@ def _propagate(matrix: sparse.csr_array, features: Features) -> Features:
 
 
 def _density_of_product(matrix: sparse.csr_array, features: sparse.csr_array) -> float:
-    """Share of non-zero entries of the product, read from evenly spaced rows of it."""
+    """Fraction of non-zero entries of the product, estimated from evenly spaced rows."""
     count = min(matrix.shape[0], _SAMPLED_ROWS)
     rows = np.linspace(0, matrix.shape[0] - 1, count).astype(np.int64)
     return float((matrix[rows] @ features).nnz / (count * features.shape[1]))

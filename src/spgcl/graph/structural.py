@@ -1,4 +1,4 @@
-"""Features made from the structure alone, for graphs that come without any."""
+"""Features computed from the structure alone, for graphs without features."""
 
 from typing import Literal
 
@@ -16,13 +16,13 @@ SPECTRAL_DIMENSION = 64
 DENSE_NODES = 256
 SPARE_VECTORS = 16
 FILTER_DEGREE = 12
-# Eigenvectors as features need not be exact: where the eigenvalues crowd, the block stays a mixture.
+# Features need no exact eigenvectors: a cluster of close eigenvalues may stay a mixture.
 MOST_ROUNDS = 10
 TOLERANCE = 1e-3
 
 
 def with_structural(graph: Graph, structural: Structural) -> Graph:
-    """The graph with features made from its edges in place of those it has."""
+    """The graph with features computed from its edges instead of its own."""
     if structural == "degree":
         made = degree_features(graph.adjacency, directed=graph.directed)
         names = degree_names(directed=graph.directed)
@@ -33,10 +33,10 @@ def with_structural(graph: Graph, structural: Structural) -> Graph:
 
 
 def degree_features(adjacency: sparse.csr_array, *, directed: bool = False) -> NDArray[np.float32]:
-    """Four columns a node: log(1 + degree) of itself, and the mean, least and largest of its neighbours.
+    """Four columns: a node's log(1 + degree), and the mean, minimum and maximum over its neighbours.
 
-    Degrees count neighbours, whatever the weights. A directed graph has the four columns once for outgoing
-    and once for incoming arcs. Without neighbours all are 0.
+    Degrees count neighbours and ignore weights. A directed graph has the four columns for outgoing and again
+    for incoming arcs. They are 0 for a node without neighbours.
     """
     outgoing = _degree_statistics(adjacency)
     if not directed:
@@ -52,8 +52,8 @@ def degree_names(*, directed: bool = False) -> tuple[str, ...]:
 
 
 def spectral_names(count: int) -> tuple[str, ...]:
-    """Names of the columns of `spectral_features`; by them, features that mean one graph only are known."""
-    return tuple(f"leading eigenvector {place + 1}" for place in range(count))
+    """Names of the columns of `spectral_features`, which do not transfer to another graph."""
+    return tuple(f"leading eigenvector {number}" for number in range(1, count + 1))
 
 
 def _degree_statistics(adjacency: sparse.csr_array) -> NDArray[np.float32]:
@@ -61,7 +61,7 @@ def _degree_statistics(adjacency: sparse.csr_array) -> NDArray[np.float32]:
     sizes = np.log1p(degrees)
     columns = np.zeros((len(degrees), 4), dtype=np.float32)
     columns[:, 0] = sizes
-    # Segments of nodes with neighbours only: reduceat has no empty segments.
+    # Only nodes with neighbours: reduceat cannot have empty segments.
     some = degrees > 0
     starts = adjacency.indptr[:-1][some]
     near = sizes[adjacency.indices]
@@ -77,8 +77,8 @@ def spectral_features(
 ) -> NDArray[np.float32]:
     """Leading eigenvectors of D^-1/2 A D^-1/2, at most `dimension` columns, largest eigenvalue first.
 
-    Direction is ignored, weights count. Columns are scaled by the root of the number of nodes, and the first
-    largest entry of each is positive. Isolated nodes are 0. The same graph gives the same numbers.
+    Direction is ignored, weights are used. Columns are scaled by the square root of the number of nodes, and
+    the first entry of largest magnitude in each is positive. Isolated nodes are 0. Results are deterministic.
     """
     num_nodes = adjacency.shape[0]
     dimension = min(dimension, max(num_nodes - 2, 1))
@@ -87,9 +87,9 @@ def spectral_features(
         vectors = np.linalg.eigh(matrix.toarray())[1][:, ::-1][:, :dimension]
     else:
         vectors = _leading_eigenvectors(matrix, dimension)
-    # Eigenvectors of the eigenvalue 0 would tell isolated nodes apart, by nothing that is in the graph.
+    # Eigenvectors of eigenvalue 0 would distinguish isolated nodes, which the graph does not.
     vectors = vectors * np.sqrt(num_nodes) * (np.diff(matrix.indptr) > 0)[:, None]
-    # Rounded, so that entries equal but for the last bits do not decide the sign by chance.
+    # Rounded, so that the last bits of nearly equal entries do not decide the sign.
     largest = np.argmax(np.abs(vectors).round(6), axis=0)
     signs = np.where(vectors[largest, np.arange(dimension)] < 0, -1.0, 1.0)
     return np.asarray(vectors * signs, dtype=np.float32)
@@ -107,8 +107,8 @@ def _normalised(adjacency: sparse.csr_array) -> sparse.csr_array:
 def _leading_eigenvectors(matrix: sparse.csr_array, dimension: int) -> NDArray[np.float64]:
     """Eigenvectors of the largest eigenvalues by subspace iteration with a Chebyshev filter.
 
-    A whole block at a time: repeated eigenvalues (one a component) do not stall it, as they do a Lanczos
-    solver, and from a fixed start it takes the same steps every time.
+    It works on a whole block: repeated eigenvalues (one per component) do not stall it, as they stall a
+    Lanczos solver, and a fixed start makes it deterministic.
     """
     start = np.random.default_rng(0).standard_normal((matrix.shape[0], dimension + SPARE_VECTORS))
     values, vectors = _rayleigh_ritz(matrix, start)

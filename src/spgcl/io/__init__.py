@@ -1,6 +1,5 @@
 """People's files and objects become graphs here, and embeddings become files."""
 
-from spgcl.graph.matching import match_features, require_comparable, require_same_direction
 from spgcl.io.embeddings import (
     Coordinates,
     read_coordinates,
@@ -16,15 +15,12 @@ from spgcl.io.read import read_graph
 
 __all__ = [
     "Coordinates",
-    "match_features",
     "read_coordinates",
     "read_embeddings",
     "read_graph",
     "read_labels",
-    "require_comparable",
     "require_free",
     "require_ids",
-    "require_same_direction",
     "write_embedding_file",
     "write_embeddings",
     "write_map",

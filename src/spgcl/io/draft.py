@@ -1,24 +1,22 @@
-"""What every reader hands over: edges between known ids, to be joined with features into a Graph."""
+"""What every reader returns: edges between known ids, to be joined with features into a Graph."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spgcl.errors import InputError
+from spgcl.io.arrow import chunks_of, from_arrow
 
 if TYPE_CHECKING:
     from pyarrow import Array, ChunkedArray
 
-    # Numbers, str objects, or text that Arrow holds.
-    Ids: TypeAlias = NDArray[Any] | ChunkedArray
-
-# Given as the name of a weight column, it says that edges have no weights, whatever the source holds.
+# As the name of a weight column: the graph has no weights, whatever the source holds.
 NO_WEIGHTS = "none"
-# What arguments of `read_graph` are called on the command line.
-_OPTIONS = {
+# The options of the command line that set these fields of `Options`.
+_FLAGS = {
     "source_column": "--source",
     "target_column": "--target",
     "weight_column": "--weight",
@@ -26,19 +24,35 @@ _OPTIONS = {
 }
 
 
+@dataclass(frozen=True)
+class Options:
+    """The columns and attributes of a source that a user named; see `spgcl.io.read_graph`."""
+
+    source_column: str | None = None
+    target_column: str | None = None
+    weight_column: str | None = None
+    feature_attributes: Sequence[str] | None = None
+
+    def refuse_all_but(self, *used: str, kind: str) -> None:
+        """Refuse options that mean nothing for a kind of source."""
+        for name, value in vars(self).items():
+            if value is not None and name not in used:
+                raise InputError(f"{name}={value!r} does not apply to {kind}; leave it out ({_FLAGS[name]})")
+
+
 @dataclass(frozen=True, eq=False)
 class Draft:
     """Edges as read, before features and validation.
 
     Attributes:
-        sources: Positions in `node_ids`, one an edge; so are `targets`.
+        sources: Index into `node_ids` per edge; `targets` alike.
         node_ids: All ids, int64 or str objects, all different.
-        complete: Whether `node_ids` lists every node; an edge list knows only the nodes with edges.
+        complete: Whether `node_ids` lists every node; an edge list knows only nodes with edges.
         features: The source's own features, if it has any.
-        feature_names: Names of their columns, where there are any.
+        feature_names: Names of their columns, if they have any.
         attributes: Node attributes that could be features, by name.
         origin: The file, or "" for an object in memory.
-        place: Where edge i was found, in words.
+        where: Where edge i was found, in words.
     """
 
     sources: NDArray[np.integer[Any]]
@@ -51,82 +65,47 @@ class Draft:
     weights: NDArray[Any] | None = None
     notes: tuple[str, ...] = ()
     origin: str = ""
-    place: Callable[[int], str] = "edge {}".format
+    where: Callable[[int], str] = "edge {}".format
 
 
 def is_integer(ids: NDArray[Any]) -> bool:
-    """Whether ids are numbers rather than text."""
+    """Whether ids are numbers, not text."""
     return ids.dtype.kind in "iu"
 
 
-def as_text(ids: NDArray[Any]) -> NDArray[Any]:
-    """Ids as str objects."""
-    return np.array([str(node) for node in ids.tolist()], dtype=object)
-
-
 def positions_of(wanted: NDArray[Any], known: NDArray[Any]) -> NDArray[np.int64]:
-    """Position in `known` of every wanted id, -1 where there is none; text and numbers meet as text."""
+    """Index in `known` of every wanted id, -1 if there is none; text and numbers are compared as text."""
     if is_integer(wanted) and is_integer(known):
         order = np.argsort(known, kind="stable")
         found = order[np.searchsorted(known, wanted, sorter=order).clip(max=len(known) - 1)]
         return np.where(known[found] == wanted, found, -1)
-    where = {node: position for position, node in enumerate(as_text(known).tolist())}
-    return np.array([where.get(node, -1) for node in as_text(wanted).tolist()], dtype=np.int64)
+    index = {str(node): position for position, node in enumerate(known.tolist())}
+    return np.array([index.get(str(node), -1) for node in wanted.tolist()], dtype=np.int64)
 
 
-def number_ids(sources: "Ids", targets: "Ids") -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
-    """Positions of both ends among the sorted ids that occur, and those ids.
+def number_ids(
+    sources: "Array | ChunkedArray", targets: "Array | ChunkedArray"
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
+    """Index of both ends among the sorted distinct ids, and those ids.
 
-    Hashing finds the distinct ids several times faster than sorting all end points does, and text that Arrow
-    holds becomes str objects for the distinct ones alone.
+    Ends are int64 or text in Arrow; numbers and text are compared as text. Finding distinct ids by hashing is
+    several times faster than sorting all end points, and only distinct texts become str objects.
     """
     import pyarrow as pa
     from pyarrow import compute
 
-    from spgcl.io.arrow import from_arrow, numbers_from_arrow, numbers_to_arrow
-
-    if all(isinstance(ids, np.ndarray) and is_integer(ids) for ids in (sources, targets)):
-        both = numbers_to_arrow(np.concatenate([sources, targets])).cast(pa.int64())
-    else:
-        both = _joined_text(sources, targets)
-    coded = both.dictionary_encode()
-    order = numbers_from_arrow(compute.sort_indices(coded.dictionary))
+    numbers = pa.types.is_integer(sources.type) and pa.types.is_integer(targets.type)
+    kind = pa.int64() if numbers else pa.large_string()
+    chunks = [chunk for ends in (sources, targets) for chunk in chunks_of(ends.cast(kind))]
+    coded = pa.chunked_array(chunks, type=kind).combine_chunks().dictionary_encode()
+    order = from_arrow(compute.sort_indices(coded.dictionary))
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
-    places = rank[numbers_from_arrow(coded.indices)]
-    return places[: len(sources)], places[len(sources) :], from_arrow(coded.dictionary)[order]
+    ends = rank[from_arrow(coded.indices)]
+    return ends[: len(sources)], ends[len(sources) :], from_arrow(coded.dictionary)[order]
 
 
-def _joined_text(*parts: "Ids") -> "Array":
-    import pyarrow as pa
-
-    chunks: list[Array] = []
-    for ids in parts:
-        if isinstance(ids, np.ndarray):
-            chunks.append(pa.array(as_text(ids) if is_integer(ids) else ids, type=pa.large_string()))
-        else:
-            chunks += ids.cast(pa.large_string()).chunks
-    return pa.chunked_array(chunks, type=pa.large_string()).combine_chunks()
-
-
-def from_id_pairs(sources: "Ids", targets: "Ids", **known: Any) -> Draft:
+def from_id_pairs(sources: "Array | ChunkedArray", targets: "Array | ChunkedArray", **known: Any) -> Draft:
     """A draft of edges given by the ids of their ends."""
     first, second, ids = number_ids(sources, targets)
     return Draft(first, second, ids, complete=False, **known)
-
-
-def first_edge_of(draft: Draft, position: int) -> str:
-    """Where the first edge of a node is, in words; "" for a node without edges."""
-    touching = np.flatnonzero((draft.sources == position) | (draft.targets == position))
-    if len(touching):
-        return draft.place(int(touching[0]))
-    return draft.origin
-
-
-def refuse_columns(kind: str, **columns: Any) -> None:
-    """Raise if an option names columns of a source that has none."""
-    for option, value in columns.items():
-        if value is not None:
-            raise InputError(
-                f"{option}={value!r} does not apply to {kind}; leave it out ({_OPTIONS[option]})"
-            )

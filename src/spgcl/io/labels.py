@@ -10,40 +10,40 @@ from numpy.typing import NDArray
 
 from spgcl.errors import InputError
 from spgcl.graph import Graph
-from spgcl.io.draft import positions_of
+from spgcl.io.arrow import from_arrow, to_arrow
+from spgcl.io.draft import is_integer, positions_of
 from spgcl.io.features import TABLES, read_npy
 from spgcl.io.objects import as_matrix
-from spgcl.io.opening import require_file, suffix_of
+from spgcl.io.opening import suffix_of
 
 if TYPE_CHECKING:
     from spgcl.io.tables import Table
 
-# Cells that say that a node has no label, whatever the classes are called.
+# Cells of nodes without a label.
 NO_LABEL = ("", "nan", "?")
-# What None, NaN and pandas' NA are as text.
+# None, NaN and pandas' NA as text.
 _NO_OBJECT = ("None", "nan", "<NA>")
 
 
 def read_labels(
     path: str | PathLike[str], graph: Graph, *, id_column: str | None = None, if_there: bool = False
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Read one class a node, for every node of `graph`.
+    """Read one class per node of `graph`.
 
-    An empty cell, NaN and "?" say that a node has no label. So does -1 beside two or more other classes, none
-    of them negative; else -1 is a class like any other.
+    An empty cell, NaN and "?" mean that a node has no label. So does -1 if at least two other classes exist
+    and none of them is negative; otherwise -1 is a class.
 
     Args:
         path: A table (.csv, .tsv, .txt, .parquet) of node id and label, or an .npy of labels in row order.
         graph: The graph whose nodes are labelled.
         id_column: Column of node ids, else the first.
-        if_there: Whether the first will do, too, where there is no such column.
+        if_there: Whether to take the first if there is no column `id_column`.
 
     Returns:
         Labels 0 ... C - 1 in the graph's row order, -1 for a node without one, and the names of the classes,
         sorted.
     """
     file = Path(path)
-    require_file(file)
     if suffix_of(file) == ".npy":
         values, known = _read_array(file, graph)
     elif suffix_of(file) in TABLES:
@@ -54,14 +54,14 @@ def read_labels(
 
 
 def number_labels(labels: Any, num_nodes: int, *, origin: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Number the classes of an array, a tensor or a list in row order, as `read_labels` does those of a file.
+    """Number the classes of an array, a tensor or a list in row order, by the rules of `read_labels`.
 
-    None says that a node has no label, too.
+    None, too, means that a node has no label.
     """
     values = np.asarray(as_matrix(labels))
     if values.shape != (num_nodes,):
         raise InputError(
-            f"{origin} has shape {values.shape}, but the graph has {num_nodes} nodes; give a class a node"
+            f"{origin} has shape {values.shape}, but the graph has {num_nodes} nodes; give one class per node"
         )
     given = np.ones(num_nodes, dtype=np.bool_)
     if values.dtype.kind == "O":
@@ -76,13 +76,13 @@ def number_labels(labels: Any, num_nodes: int, *, origin: str) -> tuple[NDArray[
 def number_classes(
     values: NDArray[Any], known: NDArray[np.bool_], *, origin: str
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Classes numbered in their order, -1 where none is known; see `read_labels` for what -1 means."""
+    """Classes numbered in sorted order, -1 for none; see `read_labels` for -1 among the values."""
     if not known.any():
         raise InputError(f"{origin}: no node has a label; give labels of two classes")
     classes = np.unique(values[known])
     code: int | str = -1 if classes.dtype.kind == "i" else "-1"
     named = [name for name in classes.tolist() if name != code]
-    # With one other class, -1 and 1 are the two sides; with other negative ones, a scale.
+    # With one other class (1), -1 is the opposite class; with other negative ones, part of a scale.
     if 2 <= len(named) < len(classes) and not any(isinstance(name, int) and name < 0 for name in named):
         known, classes = known & (values != code), classes[classes != code]
     if len(classes) < 2:
@@ -95,7 +95,7 @@ def number_classes(
 
 
 def known_classes(values: NDArray[Any], *, origin: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Whole numbers or text of an array, and which of them are labels."""
+    """The classes in an array, as whole numbers or text, and which entries hold one."""
     if values.dtype.kind == "f":
         known = ~np.isnan(values)
         bad = known & (np.isinf(values) | (values != np.floor(values)))
@@ -109,7 +109,6 @@ def known_classes(values: NDArray[Any], *, origin: str) -> tuple[NDArray[Any], N
         raise InputError(f"{origin}: labels of type {values.dtype}; use integers or text")
     if values.dtype.kind == "U":
         return values, ~np.isin(np.char.lower(np.char.strip(values)), NO_LABEL)
-    # Unsigned and boolean classes are numbered as they are; signed ones may say -1.
     return values, np.ones(len(values), dtype=np.bool_)
 
 
@@ -117,51 +116,56 @@ def _read_array(path: Path, graph: Graph) -> tuple[NDArray[Any], NDArray[np.bool
     values = read_npy(path)
     if values.shape != (graph.num_nodes,):
         raise InputError(f"{path}: labels of shape {values.shape}, but the graph has {graph.num_nodes} nodes")
-    if not _are_row_numbers(graph.node_ids):
-        node = graph.node_ids[:1].tolist()[0]
+    ids = graph.node_ids
+    if not is_integer(ids) or not np.array_equal(np.sort(ids), np.arange(len(ids))):
         raise InputError(
             f"{path}: rows of an .npy are nodes 0 to {graph.num_nodes - 1}, but this graph has ids such as "
-            f"{node!r}; give the labels as a table by id"
+            f"{ids.tolist()[0]!r}; give the labels as a table with an id column"
         )
     classes, known = known_classes(values, origin=str(path))
-    return classes[graph.node_ids], known[graph.node_ids]
-
-
-def _are_row_numbers(node_ids: NDArray[Any]) -> bool:
-    return node_ids.dtype.kind == "i" and np.array_equal(np.sort(node_ids), np.arange(len(node_ids)))
+    return classes[ids], known[ids]
 
 
 def _read_label_table(
     path: Path, graph: Graph, id_column: str | None, *, if_there: bool
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    from spgcl.io.tables import need_header, read_ids, read_table
+    from spgcl.io.tables import read_ids, read_table, require_distinct
 
-    table = read_table(path, named_columns=need_header(id_column))
+    table = read_table(path, id_column)
     if id_column is not None and if_there and id_column not in table.names:
-        # Nothing says any more that there is a header.
+        # Without that name, nothing tells that there is a header.
         table, id_column = read_table(path), None
     key = table.find(id_column) if id_column is not None else 0
     if not table.headed and _names_columns(table, key, graph):
         table = read_table(path, named_columns=True)
-    others = [place for place in range(len(table.columns)) if place != key]
+    others = table.others(key)
     if len(others) != 1:
-        found = ", ".join(repr(table.names[place]) for place in others[:6]) or "none"
-        raise InputError(f"{path}: one column of labels is needed beside {table.names[key]!r}, found {found}")
+        found = ", ".join(repr(table.names[column]) for column in others[:6]) or "none"
+        raise InputError(f"{path}: expected one column of labels besides {table.names[key]!r}, found {found}")
     ids = read_ids(table, key)
-    rows = positions_of(ids, graph.node_ids)
+    require_distinct(table, ids)
+    nodes = positions_of(ids, graph.node_ids)
+    if (nodes < 0).any():
+        index = int(np.argmin(nodes))
+        raise InputError(
+            f"{path}, row {table.row(index)}: node {ids.tolist()[index]!r} is not in the graph; drop the row"
+        )
+    rows = np.full(graph.num_nodes, -1)
+    rows[nodes] = np.arange(len(nodes))
     if (rows < 0).any():
-        index = int(np.argmin(rows))
-        node = ids[index : index + 1].tolist()[0]
-        raise InputError(f"{path}, row {table.row(index)}: node {node!r} is not in the graph; drop the row")
-    order = _one_a_node(table, graph, rows)
+        missing, count = graph.node_ids[int(np.argmin(rows))], np.count_nonzero(rows < 0)
+        raise InputError(
+            f"{path}: no label for node {missing!s} ({count:,} missing); give every node a row, with an "
+            "empty cell for no label"
+        )
     values, known = _read_cells(table, others[0])
-    return values[order], known[order]
+    return values[rows], known[rows]
 
 
 def _names_columns(table: "Table", key: int, graph: Graph) -> bool:
-    """Whether a first row that was read as data names columns: text, and its node is none of the graph's.
+    """Whether a first row that was read as data is a header: it is text, and its node is not in the graph.
 
-    The other column decides nothing: a class may be called as its column is.
+    The other column does not matter: a class may have the name of its column.
     """
     from spgcl.io.text import NAMES_OF_COLUMNS, is_number
 
@@ -175,47 +179,21 @@ def _names_columns(table: "Table", key: int, graph: Graph) -> bool:
 
 
 def _read_cells(table: "Table", column: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Classes of a column, and which cells hold one; the others hold the first class, which is not used."""
+    """Classes of a column, and which cells hold one; the others get any class, which is not used."""
     import pyarrow as pa
     from pyarrow import compute
 
-    from spgcl.io.arrow import text_to_arrow, truths_from_arrow
     from spgcl.io.tables import read_ids
 
     cells = table.columns[column]
-    present = cells.is_valid()
+    empty = compute.is_null(cells, nan_is_null=True)
     if pa.types.is_string(cells.type):
         words = compute.utf8_lower(compute.utf8_trim_whitespace(cells))
-        present = compute.and_(
-            present, compute.invert(compute.is_in(words, text_to_arrow(np.array(NO_LABEL))))
-        )
-    elif pa.types.is_floating(cells.type):
-        present = compute.and_kleene(present, compute.invert(compute.is_nan(cells)))
-    known = truths_from_arrow(present)
+        empty = compute.or_(empty, compute.is_in(words, to_arrow(np.array(NO_LABEL))))
+    known = ~from_arrow(empty)
     if not known.any():
         return np.zeros(len(known), dtype=np.int64), known
     columns = [*table.columns]
-    columns[column] = cells.filter(present)
+    columns[column] = cells.filter(compute.invert(empty))
     found = read_ids(replace(table, columns=columns), column, what="label")
     return found[np.maximum(np.cumsum(known) - 1, 0)], known
-
-
-def _one_a_node(table: "Table", graph: Graph, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Row of the table of every node of the graph."""
-    index_of_row = np.full(graph.num_nodes, -1)
-    index_of_row[rows] = np.arange(len(rows))
-    again = np.flatnonzero(index_of_row[rows] != np.arange(len(rows)))
-    if len(again):
-        first, last = int(again[0]), int(index_of_row[rows[again[0]]])
-        raise InputError(
-            f"{table.path}, row {table.row(last)}: node {graph.node_ids[rows[first]]!s} again, first in row "
-            f"{table.row(first)}; keep one row a node"
-        )
-    if (index_of_row < 0).any():
-        missing = graph.node_ids[int(np.argmin(index_of_row))]
-        count = np.count_nonzero(index_of_row < 0)
-        raise InputError(
-            f"{table.path}: no label for node {missing!s} ({count:,} missing); label every node; "
-            "one without a label has an empty cell"
-        )
-    return index_of_row

@@ -10,16 +10,15 @@ from numpy.typing import NDArray
 from spgcl.errors import InputError, unknown
 from spgcl.graph.checks import checked_ids
 from spgcl.io.draft import NO_WEIGHTS, Draft
-from spgcl.io.opening import opening, require_file
+from spgcl.io.opening import opening
 
 
 def read_graphml(path: Path) -> Any:
-    """The NetworkX graph of a GraphML file; ids that are all integers become integers."""
+    """The NetworkX graph of a GraphML file; if all ids are integers, they become numbers."""
     try:
         import networkx
     except ImportError:
         raise InputError(f"{path}: GraphML is read by NetworkX; pip install networkx") from None
-    require_file(path)
     with opening(path, "GraphML file"):
         network = networkx.read_graphml(path)
         names = list(network.nodes)
@@ -36,8 +35,8 @@ def from_networkx(
     Args:
         network: Graph, DiGraph, MultiGraph or MultiDiGraph.
         attributes: Node attributes that make the features, numbers or vectors.
-        weight: Edge attribute with the weights; default: `weight`, if the edges have it. "none": no weights.
-        directed: Whether the caller keeps direction, which an undirected graph does not have.
+        weight: Edge attribute with the weights, by default `weight` if the edges have it; "none": no weights.
+        directed: Whether the caller asks for a directed graph, which an undirected network cannot give.
     """
     if directed and not network.is_directed():
         raise InputError("this NetworkX graph is undirected; leave directed out or pass a DiGraph")
@@ -51,14 +50,15 @@ def from_networkx(
     ends = np.array([(start, end) for start, end, _ in records], dtype=np.int64).reshape(-1, 2)
     if not network.is_directed():
         ends, values = _both_ways(ends, values, notes)
-    features, names = (None, ()) if attributes is None else _attribute_matrix(network, attributes)
+    known = {name for _, data in network.nodes(data=True) for name in data}
+    features, names = (None, ()) if attributes is None else _attribute_matrix(network, attributes, known)
     return Draft(
         ends[:, 0],
         ends[:, 1],
         _node_ids(nodes),
         features=features,
         feature_names=names,
-        attributes=tuple(sorted({str(name) for _, data in network.nodes(data=True) for name in data})),
+        attributes=tuple(sorted(map(str, known))),
         weights=values,
         notes=tuple(notes),
     )
@@ -77,11 +77,11 @@ def _both_ways(
     ends: NDArray[np.int64], values: NDArray[Any] | None, notes: list[str]
 ) -> tuple[NDArray[np.int64], NDArray[Any] | None]:
     """Every undirected edge once in each direction, parallel ones merged by adding their weights."""
-    pairs, place = np.unique(np.sort(ends, axis=1), axis=0, return_inverse=True)
+    pairs, index = np.unique(np.sort(ends, axis=1), axis=0, return_inverse=True)
     if len(pairs) < len(ends):
         notes.append(f"{len(ends) - len(pairs):,} parallel edges merged")
     if values is not None:
-        values = np.bincount(place.reshape(-1), weights=values, minlength=len(pairs))
+        values = np.bincount(index.reshape(-1), weights=values, minlength=len(pairs))
         values = np.concatenate([values, values])
     return np.concatenate([pairs, pairs[:, ::-1]]), values
 
@@ -93,12 +93,12 @@ def _edge_weights(
     if weight not in (None, NO_WEIGHTS, *names):
         raise unknown("edge attribute", str(weight), [*sorted(map(str, names)), NO_WEIGHTS])
     chosen = weight or "weight"
-    aside = sorted(str(name) for name in names if name != chosen or weight == NO_WEIGHTS)
-    if aside:
-        notes.append(f"edge attributes left aside: {', '.join(aside)}")
+    ignored = sorted(str(name) for name in names if name != chosen or weight == NO_WEIGHTS)
+    if ignored:
+        notes.append(f"edge attributes ignored: {', '.join(ignored)}")
     if chosen not in names or weight == NO_WEIGHTS:
         return None
-    notes.append(f"edge attribute {chosen!r} used as edge weights; --weight none leaves it aside")
+    notes.append(f"edge attribute {chosen!r} used as edge weights; --weight none ignores them")
     return np.array(
         [_edge_weight(data.get(chosen), nodes[start], nodes[end]) for start, end, data in records]
     )
@@ -108,31 +108,29 @@ def _edge_weight(value: Any, start: Any, end: Any) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(
-            f"edge ({start!r}, {end!r}) has weight {value!r}; give every edge a number, or leave the weights "
-            "aside (--weight none)"
-        ) from None
+        number = float("nan")
     if not 0 < number < float("inf"):
         raise InputError(
-            f"edge ({start!r}, {end!r}) has weight {value!r}; weights must be positive: rescale them, or "
-            "leave them aside (--weight none)"
+            f"edge ({start!r}, {end!r}) has weight {value!r}, which is not a positive number; fix it, or "
+            "ignore all weights (--weight none)"
         )
     return number
 
 
-def _attribute_matrix(network: Any, attributes: Sequence[str]) -> tuple[NDArray[np.float32], tuple[str, ...]]:
-    """The attributes side by side, and a name a column."""
+def _attribute_matrix(
+    network: Any, attributes: Sequence[str], known: set[Any]
+) -> tuple[NDArray[np.float32], tuple[str, ...]]:
+    """The attributes side by side, and one name per column."""
     if isinstance(attributes, str):
         attributes = [attributes]
-    known = {name for _, data in network.nodes(data=True) for name in data}
     for name in attributes:
         if name not in known:
             raise unknown("node attribute", str(name), sorted(map(str, known)))
     blocks = [_attribute_block(network.nodes(data=True), name) for name in attributes]
     names = [
-        str(name) if block.shape[1] == 1 else f"{name}[{place}]"
+        str(name) if block.shape[1] == 1 else f"{name}[{column}]"
         for name, block in zip(attributes, blocks, strict=True)
-        for place in range(block.shape[1])
+        for column in range(block.shape[1])
     ]
     matrix = np.hstack(blocks) if blocks else np.empty((len(network), 0), dtype=np.float32)
     return matrix, tuple(names)
@@ -141,14 +139,11 @@ def _attribute_matrix(network: Any, attributes: Sequence[str]) -> tuple[NDArray[
 def _attribute_block(records: Iterable[tuple[Any, dict[str, Any]]], name: str) -> NDArray[np.float32]:
     rows: list[NDArray[Any]] = []
     for node, data in records:
-        if data.get(name) is None:
-            raise InputError(f"node {node!r} has no attribute {name!r}; give it one or leave {name!r} out")
-        row = _number_row(node, name, data[name])
-        if rows and len(row) != len(rows[0]):
+        rows.append(_number_row(node, name, data.get(name)))
+        if len(rows[-1]) != len(rows[0]):
             raise InputError(
-                f"node {node!r}: {name!r} has {len(row)} numbers, the nodes before {len(rows[0])}"
+                f"node {node!r}: {name!r} has {len(rows[-1])} numbers, but {len(rows[0])} at the nodes before"
             )
-        rows.append(row)
     return np.stack(rows)
 
 
@@ -159,7 +154,8 @@ def _number_row(node: Any, name: str, value: Any) -> NDArray[Any]:
         row = np.array(["ragged"])
     if row.ndim != 1 or row.dtype.kind not in "biuf" or not np.isfinite(row).all():
         raise InputError(
-            f"node {node!r}: {name}={value!r} is not a finite number or vector; encode categories as 0/1"
+            f"node {node!r}: {name}={value!r} is not a finite number or vector; fix it, encode categories as "
+            f"0/1, or leave {name!r} out"
         )
     with np.errstate(over="ignore"):
         return row.astype(np.float32)

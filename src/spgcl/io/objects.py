@@ -1,20 +1,31 @@
-"""Graphs that are already in memory: SciPy matrices, edge arrays, tensors and PyTorch Geometric data.
+"""Graphs in memory: SciPy matrices, edge arrays, tensors and PyTorch Geometric data.
 
-Classes of other libraries are told by name: nothing is imported to look at an object.
+Classes of other libraries are recognised by name, so that nothing is imported to inspect an object.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from spgcl.errors import InputError
+from spgcl.graph.checks import checked_end_points
+from spgcl.io.arrow import to_arrow
 from spgcl.io.draft import Draft, from_id_pairs
+
+if TYPE_CHECKING:
+    from pyarrow import Array
 
 WEIGHTS = ("edge_weight", "edge_attr")
 STRUCTURE = ("edge_index", "adj_t", "adj", *WEIGHTS, "edge_type", "x", "num_nodes")
+# What to do with objects of PyTorch Geometric that are not one graph.
+_NOT_ONE_GRAPH = {
+    "HeteroData": "turn it into one graph: data = data.to_homogeneous(); del data.edge_type",
+    "Batch": "pass one of its graphs: batch[0]",
+    "TemporalData": "build a Data of the edges in one time span",
+}
 
 
 def comes_from(value: Any, library: str, name: str = "") -> bool:
@@ -26,24 +37,24 @@ def comes_from(value: Any, library: str, name: str = "") -> bool:
 
 
 def as_matrix(value: Any) -> Any:
-    """A tensor as an array or SciPy matrix; anything else as it is."""
+    """A tensor as an array or SciPy matrix; anything else unchanged."""
     if not comes_from(value, "torch", "Tensor"):
         return value
     import torch
 
     value = value.detach().cpu()
-    if value.layout is torch.strided:
+    if value.dtype is torch.bfloat16:
         # NumPy has no bfloat16.
-        return (value.float() if value.dtype is torch.bfloat16 else value).numpy()
+        value = value.float()
+    if value.layout is torch.strided:
+        return value.numpy()
     if value.dim() != 2 or value.layout not in (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc):
         raise InputError(
             f"a {value.dim()}-dimensional {value.layout} tensor is no matrix; use sparse_coo or sparse_csr"
         )
-    coordinates = value.to_sparse_coo().coalesce()
-    values = coordinates.values()
-    rows, columns = coordinates.indices().numpy()
-    numbers = (values.float() if values.dtype is torch.bfloat16 else values).numpy()
-    return sparse.coo_array((numbers, (rows, columns)), shape=tuple(value.shape)).tocsr()
+    entries = value.to_sparse_coo().coalesce()
+    rows, columns = entries.indices().numpy()
+    return sparse.coo_array((entries.values().numpy(), (rows, columns)), shape=tuple(value.shape)).tocsr()
 
 
 def from_adjacency(adjacency: Any, *, transposed: bool = False) -> Draft:
@@ -73,7 +84,8 @@ def from_adjacency(adjacency: Any, *, transposed: bool = False) -> Draft:
 def from_edge_array(edges: Any) -> Draft:
     """An array of node pairs, shape (E, 2) or (2, E), of integer or text ids.
 
-    Of shape (2, 2), an array has one edge a row, a tensor (as PyTorch Geometric's `edge_index`) one a column.
+    Of shape (2, 2), an array has one edge per row, and a tensor (as PyTorch Geometric's `edge_index`) one per
+    column.
     """
     by_column = comes_from(edges, "torch", "Tensor")
     try:
@@ -86,88 +98,59 @@ def from_edge_array(edges: Any) -> Draft:
         )
     notes: tuple[str, ...] = ()
     if pairs.shape == (2, 2):
-        notes = (f"edges of shape (2, 2) read as one edge a {'column' if by_column else 'row'}",)
+        notes = (f"edges of shape (2, 2) read as one edge per {'column' if by_column else 'row'}",)
     if pairs.shape[1] != 2 or (pairs.shape == (2, 2) and by_column):
         pairs = pairs.T
-    sources, targets = (_ids(end) for end in pairs.T)
-    return from_id_pairs(sources, targets, notes=notes)
+    return from_id_pairs(*(_ids(end) for end in pairs.T), notes=notes)
 
 
-def _ids(ends: NDArray[Any]) -> NDArray[Any]:
+def _ids(ends: NDArray[Any]) -> "Array":
     if ends.dtype.kind in "iu":
         if len(ends) and (ends > np.iinfo(np.int64).max).any():
-            raise InputError(
-                f"edges refer to node {ends.max()}, which is beyond 64-bit integers; use text ids"
-            )
-        return ends.astype(np.int64, copy=False)
+            raise InputError(f"edges refer to node {ends.max()}, which exceeds 64-bit integers; use text ids")
+        return to_arrow(ends.astype(np.int64, copy=False))
     if ends.dtype.kind == "U" or (ends.dtype.kind == "O" and all(isinstance(end, str) for end in ends)):
-        return ends.astype(object)
+        return to_arrow(ends)
     raise InputError(f"edges name nodes by integers or text, not by {ends.dtype}; convert the array")
 
 
 def from_pyg(data: Any, *, weighted: bool = True) -> Draft:
     """A PyTorch Geometric `Data`: x, edge_index or adj_t, and edge_weight or edge_attr of one column."""
-    for name, way_out in {
-        "HeteroData": "turn it into one graph: data = data.to_homogeneous(); del data.edge_type",
-        "Batch": "pass one of its graphs: batch[0]",
-        "TemporalData": "build a Data of the edges in the time span you mean",
-    }.items():
-        if comes_from(data, "torch_geometric", name):
-            raise InputError(f"a {name} cannot be read as one graph; {way_out}")
-    if not comes_from(data, "torch_geometric", "Data"):
-        raise InputError(
-            f"a {type(data).__name__} of PyTorch Geometric is no graph; pass a Data, e.g. dataset[0]"
-        )
+    kinds = [name for name in _NOT_ONE_GRAPH if comes_from(data, "torch_geometric", name)]
+    if kinds or not comes_from(data, "torch_geometric", "Data"):
+        fix = _NOT_ONE_GRAPH[kinds[0]] if kinds else "pass a Data, e.g. dataset[0]"
+        raise InputError(f"a {type(data).__name__} of PyTorch Geometric is not one graph; {fix}")
     return from_attributes(data.to_dict(), weighted=weighted)
 
 
 def from_attributes(attributes: Mapping[str, Any], *, weighted: bool = True) -> Draft:
-    """The attributes of a `Data`, by name; labels and masks are not looked at.
+    """The attributes of a `Data`, by name; labels and masks are ignored.
 
     Args:
         attributes: What the `Data` holds.
-        weighted: Whether weights are used where there are any.
+        weighted: Whether to use weights, if there are any.
     """
     stored = {name: attributes[name] for name in STRUCTURE if attributes.get(name) is not None}
-    aside = [] if weighted else [name for name in WEIGHTS if stored.pop(name, None) is not None]
+    ignored = [] if weighted else [name for name in WEIGHTS if stored.pop(name, None) is not None]
     if "edge_type" in stored:
-        raise InputError(
-            "the data has edge_type: several kinds of edges cannot be told apart here; delete it"
-        )
+        raise InputError("the data has several kinds of edges, but a graph has one; delete edge_type")
     edges = _stored_edges(stored)
-    features = as_matrix(stored["x"]) if "x" in stored else None
-    num_nodes, notes = _count_nodes(stored, edges), [*edges.notes, *(f"{name} left aside" for name in aside)]
-    top = max(edges.sources.max(initial=-1), edges.targets.max(initial=-1))
-    if top >= num_nodes:
-        raise InputError(
-            f"edge_index refers to node {top}, but the data has {num_nodes} nodes (0 to {num_nodes - 1})"
-        )
-    if min(edges.sources.min(initial=0), edges.targets.min(initial=0)) < 0:
-        raise InputError("edge_index refers to a negative node; node numbers start at 0")
-    if not weighted:
-        weights = None
-    elif edges.weights is not None:
-        weights = edges.weights
-    else:
+    num_nodes = _count_nodes(stored, edges)
+    sources, targets = checked_end_points(edges.sources, edges.targets, num_nodes)
+    notes = [*edges.notes, *(f"{name} ignored" for name in ignored)]
+    weights = edges.weights if weighted else None
+    if weights is None:
         weights = _stored_weights(stored, len(edges.sources), notes)
+    features = as_matrix(stored["x"]) if "x" in stored else None
     return Draft(
-        edges.sources,
-        edges.targets,
-        np.arange(num_nodes),
-        features=features,
-        weights=weights,
-        notes=tuple(notes),
+        sources, targets, np.arange(num_nodes), features=features, weights=weights, notes=tuple(notes)
     )
 
 
 def _stored_edges(stored: dict[str, Any]) -> Draft:
     if "edge_index" in stored:
-        ends = np.asarray(as_matrix(stored["edge_index"]))
-        if ends.ndim != 2 or ends.shape[0] != 2 or ends.dtype.kind not in "iu":
-            raise InputError(
-                f"edge_index needs integers of shape (2, E), not {ends.dtype} of shape {ends.shape}"
-            )
-        return Draft(ends[0].astype(np.int64), ends[1].astype(np.int64), np.arange(0))
+        sources, targets = edge_ends(stored["edge_index"], "edge_index", axis=0)
+        return Draft(sources, targets, np.arange(0))
     for name in ("adj_t", "adj"):
         if name in stored:
             matrix = as_matrix(stored[name])
@@ -179,14 +162,21 @@ def _stored_edges(stored: dict[str, Any]) -> Draft:
     raise InputError("the data has no edge_index; a graph needs edges")
 
 
+def edge_ends(edges: Any, name: str, *, axis: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Sources and targets of an array of integers, which has both along `axis`."""
+    ends = np.asarray(as_matrix(edges))
+    if ends.ndim != 2 or ends.shape[axis] != 2 or ends.dtype.kind not in "iu":
+        shape = ("(2, E)", "(E, 2)")[axis]
+        raise InputError(f"{name} needs integers of shape {shape}, not {ends.dtype} of shape {ends.shape}")
+    return ends.take(0, axis), ends.take(1, axis)
+
+
 def _count_nodes(stored: dict[str, Any], edges: Draft) -> int:
     if "x" in stored:
         return int(stored["x"].shape[0])
     if "num_nodes" in stored:
         return int(stored["num_nodes"])
-    return max(
-        len(edges.node_ids), int(max(edges.sources.max(initial=-1), edges.targets.max(initial=-1))) + 1
-    )
+    return 1 + int(max(len(edges.node_ids) - 1, edges.sources.max(initial=-1), edges.targets.max(initial=-1)))
 
 
 def _stored_weights(stored: dict[str, Any], num_edges: int, notes: list[str]) -> NDArray[Any] | None:
@@ -196,10 +186,10 @@ def _stored_weights(stored: dict[str, Any], num_edges: int, notes: list[str]) ->
     values = np.asarray(as_matrix(stored[name]))
     if values.shape not in ((num_edges,), (num_edges, 1)):
         raise InputError(
-            f"{name} has shape {values.shape} for {num_edges} edges; one weight an edge can be used: "
-            f"set data.edge_weight to one column and delete edge_attr, or use none (--weight none)"
+            f"{name} has shape {values.shape} for {num_edges} edges, but an edge has one weight; "
+            "set data.edge_weight to one column and delete edge_attr, or ignore it (--weight none)"
         )
     notes.append(f"{name} used as edge weights")
     if name == "edge_weight" and "edge_attr" in stored:
-        notes.append("edge_attr left aside, as there is edge_weight")
+        notes.append("edge_attr ignored, as there is edge_weight")
     return values.reshape(-1)

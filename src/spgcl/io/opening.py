@@ -1,54 +1,59 @@
-"""The border of the file system: whatever goes wrong there becomes one line that names the file."""
+"""The border of the file system: every failure becomes one line that names the file."""
 
 import gzip
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
 
 from spgcl.errors import InputError
 
-GZIP_MAGIC = b"\x1f\x8b"
+
+@contextmanager
+def naming(origin: str | PathLike[str]) -> Iterator[None]:
+    """Put the name of a file in front of errors that do not mention it."""
+    try:
+        yield
+    except InputError as error:
+        if str(origin) in str(error):
+            raise
+        raise type(error)(f"{origin}: {error}") from None
 
 
 @contextmanager
 def opening(path: Path, kind: str) -> Iterator[None]:
-    """Turn every failure to read `path` as a `kind` into an `InputError` of one line."""
+    """Turn every failure to read `path` as a `kind` into an `InputError` of one line that names it."""
+    if path.is_dir():
+        raise InputError(f"{path}: is a directory; name a file in it")
+    if not path.exists():
+        raise InputError(f"{path}: no such file; check the path")
     try:
-        yield
+        with naming(path):
+            yield
     except InputError:
         raise
     except OSError as error:
         raise InputError(f"{path}: {_plainly(error)}") from None
     except MemoryError:
         raise InputError(f"{path}: its {kind} claims more memory than there is; it may be damaged") from None
-    # Decoders raise almost anything on damaged bytes; all of it means the same to the user.
+    # Decoders raise almost anything on damaged bytes.
     except Exception as error:
         reason = " ".join(str(error).split())[:120] or type(error).__name__
         raise InputError(
-            f"{path}: not a readable {kind}; truncated, or not what its name says? ({reason})"
+            f"{path}: not a readable {kind}; is it truncated, or of another format? ({reason})"
         ) from None
 
 
-def require_file(path: Path) -> None:
-    """Raise unless `path` is a file that is there."""
-    if path.is_dir():
-        raise InputError(f"{path}: is a directory; name a file in it")
-    if not path.exists():
-        raise InputError(f"{path}: no such file; check the path")
-
-
 def read_bytes(path: Path) -> bytes:
-    """The content of a file, unpacked when it is gzipped (whatever its name)."""
-    require_file(path)
+    """The content of a file, unpacked if it is gzipped, whatever its name."""
     with opening(path, "gzip file"):
         content = path.read_bytes()
-        return gzip.decompress(content) if content.startswith(GZIP_MAGIC) else content
+        return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
 
 
 def suffix_of(path: Path) -> str:
-    """The ending that says what a file is: `.csv` for `edges.csv` and for `edges.csv.gz`."""
-    name = path.name.lower()
-    return Path(name.removesuffix(".gz")).suffix
+    """The suffix that names the format: `.csv` for `edges.csv` and for `edges.csv.gz`."""
+    return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
 def _plainly(error: OSError) -> str:

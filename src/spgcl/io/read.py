@@ -1,4 +1,4 @@
-"""The front door: whatever a user has becomes a Graph, or one line says why not."""
+"""The entry point: files and objects of many kinds become a Graph, or an error of one line."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,14 +12,14 @@ from scipy import sparse
 from spgcl.errors import InputError, NoFeaturesError, unknown
 from spgcl.graph import Graph
 from spgcl.graph.structural import Structural, with_structural
-from spgcl.io.draft import NO_WEIGHTS, Draft, first_edge_of, is_integer, positions_of, refuse_columns
+from spgcl.io.draft import NO_WEIGHTS, Draft, Options, is_integer, positions_of
 from spgcl.io.features import NodeFeatures, read_features
 from spgcl.io.objects import as_matrix, comes_from, from_adjacency, from_edge_array, from_pyg
-from spgcl.io.opening import suffix_of
+from spgcl.io.opening import naming, suffix_of
 
 EDGE_LISTS = (".csv", ".tsv", ".txt", ".edges", ".parquet")
 SAVED_DATA = (".pt", ".pth")
-_NO_FEATURE_SAYS = "all features are zero: methods that read them have nothing to learn from"
+_ALL_ZERO = "all features are zero: methods that read them have nothing to learn from"
 
 
 def read_graph(
@@ -34,7 +34,7 @@ def read_graph(
     id_column: str | None = None,
     feature_attributes: Sequence[str] | None = None,
 ) -> Graph:
-    """Read a graph from what a user has.
+    """Read a graph from a file or an object.
 
     Args:
         source: A Graph or Dataset; a PyTorch Geometric Data; a NetworkX graph; a SciPy adjacency matrix, or
@@ -42,69 +42,62 @@ def read_graph(
             .txt, .edges, .parquet), .graphml, .pt/.pth of a Data, .npz with `node_features` and `edges`.
         features: A path (.csv, .tsv, .txt, .parquet with ids; .npy, .npz by position), array, SciPy matrix or
             tensor. Its nodes are the graph's: those without edges stay, edges to others are an error.
-        structural: Features to make from the structure where there are none.
-        directed: Keep direction; otherwise edges go both ways.
+        structural: Features to compute from the structure if there are none.
+        directed: Whether to keep direction; otherwise edges go both ways.
         source_column: Column of an edge table, else its first.
         target_column: Column of an edge table, else its second.
         weight_column: Column of an edge table or edge attribute of a network, else the one called `weight`;
-            "none" for a graph without weights, whatever the source holds.
+            "none" ignores all weights.
         id_column: Column of node ids in a table of features, else its first.
-        feature_attributes: Node attributes of a network that make its features.
+        feature_attributes: Node attributes of a network to use as features.
 
     Raises:
-        InputError: The input cannot be read as one graph; the message says where and what to do.
+        InputError: The input cannot be read as one graph; the message tells where, and what to do.
     """
     if structural not in (None, "degree", "spectral"):
         raise unknown("structural features", str(structural), ["degree", "spectral"])
     if isinstance(source, tuple) and len(source) == 2 and _is_matrix(source[0]):
         if features is not None:
-            raise InputError("features are given twice: in the pair and beside it; leave one out")
+            raise InputError("features are given twice, in the pair and separately; leave one out")
         source, features = source
-    columns = {"source_column": source_column, "target_column": target_column, "weight_column": weight_column}
+    options = Options(source_column, target_column, weight_column, feature_attributes)
     known = source if isinstance(source, Graph) else getattr(source, "graph", None)
     if isinstance(known, Graph):
-        refuse_columns("a graph that is already read", **columns, feature_attributes=feature_attributes)
-        return _again(known, features, structural=structural, directed=directed, id_column=id_column)
-    draft = _draft(source, columns, feature_attributes, directed=directed)
+        options.refuse_all_but(kind="a graph that is already read")
+        draft, directed = _again(known, structural, directed=directed), known.directed
+        if features is None:
+            return known
+    else:
+        draft = _draft(source, options, directed=directed)
     given = None if features is None else read_features(features, id_column=id_column)
-    return _assemble(draft, given, structural=structural, directed=directed)
+    with naming(draft.origin):
+        return _assemble(draft, given, structural=structural, directed=directed)
 
 
 def _is_matrix(value: Any) -> bool:
     return sparse.issparse(value) or (hasattr(value, "shape") and len(value.shape) == 2)
 
 
-def _again(
-    graph: Graph, features: Any, *, structural: Structural | None, directed: bool, id_column: str | None
-) -> Graph:
+def _again(graph: Graph, structural: Structural | None, *, directed: bool) -> Draft:
     if directed and not graph.directed:
         raise InputError(
             "this graph is already undirected; leave directed out or read it again from its source"
         )
     if structural is not None:
         raise InputError(f"this graph has features already; leave out structural {structural!r}")
-    if features is None:
-        return graph
     sources = np.repeat(np.arange(graph.num_nodes), graph.degrees)
-    kept = tuple(note for note in graph.notes if note != _NO_FEATURE_SAYS)
-    draft = Draft(sources, graph.columns, graph.node_ids, weights=graph.weights, notes=kept)
-    given = read_features(features, id_column=id_column)
-    return _assemble(draft, given, structural=None, directed=graph.directed)
+    kept = tuple(note for note in graph.notes if note != _ALL_ZERO)
+    return Draft(sources, graph.columns, graph.node_ids, weights=graph.weights, notes=kept)
 
 
-def _draft(
-    source: Any, columns: dict[str, str | None], attributes: Sequence[str] | None, *, directed: bool
-) -> Draft:
+def _draft(source: Any, options: Options, *, directed: bool) -> Draft:
     if isinstance(source, str | PathLike):
-        return _draft_file(Path(source), columns, attributes, directed=directed)
+        path = Path(source)
+        with naming(path):
+            return replace(_draft_file(path, options, directed=directed), origin=str(path))
     if comes_from(source, "networkx"):
-        from spgcl.io.networks import from_networkx
-
-        weight = columns.pop("weight_column")
-        refuse_columns("a NetworkX graph", **columns)
-        return from_networkx(source, attributes=attributes, weight=weight, directed=directed)
-    weighted = _take_weighted(columns)
-    refuse_columns(f"a {type(source).__name__}", **columns, feature_attributes=attributes)
+        return _draft_network(source, "a NetworkX graph", options, directed=directed)
+    weighted = _take_weighted(f"a {type(source).__name__}", options)
     if comes_from(source, "torch_geometric"):
         return from_pyg(source, weighted=weighted)
     matrix = as_matrix(source)
@@ -118,88 +111,72 @@ def _draft(
     )
 
 
-def _take_weighted(columns: dict[str, str | None]) -> bool:
-    """Whether weights are wanted, for sources in which no column is named."""
-    if columns["weight_column"] != NO_WEIGHTS:
-        return True
-    columns["weight_column"] = None
-    return False
-
-
-def _draft_file(
-    path: Path, columns: dict[str, str | None], attributes: Sequence[str] | None, *, directed: bool
-) -> Draft:
+def _draft_file(path: Path, options: Options, *, directed: bool) -> Draft:
     suffix = suffix_of(path)
     if suffix == ".graphml":
-        from spgcl.io.networks import from_networkx, read_graphml
+        from spgcl.io.networks import read_graphml
 
-        weight = columns.pop("weight_column")
-        refuse_columns(str(path), **columns)
-        try:
-            draft = from_networkx(read_graphml(path), attributes=attributes, weight=weight, directed=directed)
-        except InputError as error:
-            raise _at(str(path), error) from None
-        return replace(draft, origin=str(path))
-    refuse_columns(str(path), feature_attributes=attributes)
+        return _draft_network(read_graphml(path), str(path), options, directed=directed)
     if suffix in EDGE_LISTS:
-        from spgcl.io.edges import EdgeColumns, read_edge_list
+        from spgcl.io.edges import read_edge_list
 
-        return read_edge_list(path, EdgeColumns(*columns.values()))
-    weighted = _take_weighted(columns)
-    refuse_columns(str(path), **columns)
+        options.refuse_all_but("source_column", "target_column", "weight_column", kind=str(path))
+        return read_edge_list(path, options)
+    weighted = _take_weighted(str(path), options)
     if suffix in SAVED_DATA or suffix == ".npz":
         from spgcl.io.saved import read_heterophilous, read_saved_data
 
         return read_heterophilous(path) if suffix == ".npz" else read_saved_data(path, weighted=weighted)
     endings = ", ".join((*EDGE_LISTS, ".graphml", *SAVED_DATA, ".npz"))
     by_name = "" if suffix else f"; a benchmark is loaded by name: spgcl.load({str(path)!r})"
-    raise InputError(
-        f"{path}: cannot tell a graph file from the ending {suffix!r}; use one of {endings}{by_name}"
-    )
+    raise InputError(f"cannot read a graph file with the ending {suffix!r}; use one of {endings}{by_name}")
 
 
-def _at(origin: str, error: InputError) -> InputError:
-    return error if not origin or origin in str(error) else type(error)(f"{origin}: {error}")
+def _draft_network(network: Any, kind: str, options: Options, *, directed: bool) -> Draft:
+    from spgcl.io.networks import from_networkx
+
+    options.refuse_all_but("weight_column", "feature_attributes", kind=kind)
+    attributes, weight = options.feature_attributes, options.weight_column
+    return from_networkx(network, attributes=attributes, weight=weight, directed=directed)
+
+
+def _take_weighted(kind: str, options: Options) -> bool:
+    """Whether weights are used, for a source in which no column can be named."""
+    weighted = options.weight_column != NO_WEIGHTS
+    options.refuse_all_but(*(() if weighted else ("weight_column",)), kind=kind)
+    return weighted
 
 
 def _assemble(
     draft: Draft, given: NodeFeatures | None, *, structural: Structural | None, directed: bool
 ) -> Graph:
-    """Join edges and features and let the Graph validate both."""
+    """Join edges and features into a Graph, which validates the edges."""
+    if structural is None and given is None and draft.features is None:
+        raise _no_features(draft)
     if structural is not None and (given is not None or draft.features is not None):
-        raise _at(
-            draft.origin, InputError(f"there are features already; leave out structural {structural!r}")
-        )
+        raise InputError(f"there are features already; leave out structural {structural!r}")
     if given is not None:
         draft = _joined(draft, given)
-    if draft.features is None and structural is None:
-        raise _at(draft.origin, _no_features(draft))
-    features = (
-        np.zeros((len(draft.node_ids), 1), dtype=np.float32) if draft.features is None else draft.features
+    graph = Graph.from_edges(
+        draft.sources,
+        draft.targets,
+        # Replaced below.
+        np.zeros((len(draft.node_ids), 1), dtype=np.float32),
+        weights=draft.weights,
+        node_ids=draft.node_ids,
+        directed=directed,
+        notes=draft.notes,
     )
-    try:
-        graph = Graph.from_edges(
-            draft.sources,
-            draft.targets,
-            features,
-            weights=draft.weights,
-            node_ids=draft.node_ids,
-            directed=directed,
-            notes=draft.notes,
-            feature_names=draft.feature_names,
-        )
-    except InputError as error:
-        raise _at(draft.origin, error) from None
-    if structural is None:
-        return graph if _any_feature(graph) else replace(graph, notes=(*graph.notes, _NO_FEATURE_SAYS))
-    made = with_structural(graph, structural)
-    note = f"{made.num_features} structural features ({structural}) made, as there are none"
-    return replace(made, notes=(*graph.notes, note))
-
-
-def _any_feature(graph: Graph) -> bool:
+    if structural is not None:
+        graph = with_structural(graph, structural)
+        note = f"{graph.num_features} structural features ({structural}) made, as there are none"
+        return replace(graph, notes=(*graph.notes, note))
+    if given is not None:
+        graph = replace(graph, features=given.matrix, feature_names=given.names)
+    else:
+        graph = graph.with_features(draft.features, draft.feature_names)
     numbers = graph.features.data if sparse.issparse(graph.features) else graph.features
-    return bool(np.any(numbers))
+    return graph if np.any(numbers) else replace(graph, notes=(*graph.notes, _ALL_ZERO))
 
 
 def _no_features(draft: Draft) -> InputError:
@@ -207,7 +184,7 @@ def _no_features(draft: Draft) -> InputError:
     more = ",..." if len(draft.attributes) > 5 else ""
     from_nodes = f" take them from node attributes (--attributes {listed}{more})," if listed else ""
     return NoFeaturesError(
-        f"no features; give them (--features FILE),{from_nodes} or make some from the structure "
+        f"no features; give them (--features FILE),{from_nodes} or compute some from the structure "
         "(--structural degree|spectral)"
     )
 
@@ -216,40 +193,38 @@ def _joined(draft: Draft, given: NodeFeatures) -> Draft:
     """The draft over the nodes of the features."""
     notes = (*draft.notes, *given.notes)
     if draft.features is not None:
-        notes = (*notes, "the graph's own features left aside for those given")
+        notes = (*notes, "the graph's own features ignored, as others are given")
     num_rows = given.matrix.shape[0]
     if given.ids is None and draft.complete:
         if num_rows != len(draft.node_ids):
-            raise InputError(
-                f"{given.origin}: {num_rows} feature rows, but the graph has {len(draft.node_ids)} nodes"
-            )
-        return replace(draft, features=given.matrix, feature_names=given.names, notes=notes)
-    ids = np.arange(num_rows) if given.ids is None else given.ids
+            expected = f"expected {len(draft.node_ids)} feature rows, one per node"
+            raise InputError(f"{expected}; found {num_rows} in {given.origin}")
+        return replace(draft, notes=notes)
     if given.ids is None and not is_integer(draft.node_ids):
         raise InputError(
             f"edges name nodes by text ({draft.node_ids[0]!r}), but the rows of {given.origin} are nodes "
             f"0 to {num_rows - 1}; give features as a table with an id column"
         )
-    places = positions_of(draft.node_ids, ids)
-    if (places < 0).any():
-        raise _unknown_node(draft, given, ids, int(np.argmin(places)))
+    ids = np.arange(num_rows) if given.ids is None else given.ids
+    positions = positions_of(draft.node_ids, ids)
+    if (positions < 0).any():
+        raise _unknown_node(draft, given, int(np.argmin(positions)))
     return replace(
         draft,
-        sources=places[draft.sources],
-        targets=places[draft.targets],
+        sources=positions[draft.sources],
+        targets=positions[draft.targets],
         node_ids=ids,
-        features=given.matrix,
-        feature_names=given.names,
         notes=notes,
     )
 
 
-def _unknown_node(draft: Draft, given: NodeFeatures, ids: Any, position: int) -> InputError:
-    node = draft.node_ids[position : position + 1].tolist()[0]
-    where = first_edge_of(draft, position)
-    start = f"{where}: node {node!r}" if where else f"node {node!r}"
-    if given.ids is None:
-        known = f"which describes {len(ids)} nodes (0 to {len(ids) - 1})"
-        return InputError(f"{start} is not in {given.origin}, {known}; add its row or drop the edge")
-    example = f"its ids look like {ids[:1].tolist()[0]!r}"
-    return InputError(f"{start} is not in {given.origin} ({example}); add its row or drop the edge")
+def _unknown_node(draft: Draft, given: NodeFeatures, position: int) -> InputError:
+    touching = np.flatnonzero((draft.sources == position) | (draft.targets == position))
+    edge = f"{draft.where(int(touching[0]))}: " if len(touching) else ""
+    known = f"nodes 0 to {given.matrix.shape[0] - 1}"
+    if given.ids is not None:
+        known = f"ids such as {given.ids.tolist()[0]!r}"
+    return InputError(
+        f"{edge}node {draft.node_ids.tolist()[position]!r} is not in {given.origin} ({known}); "
+        "add its row or drop the edge"
+    )

@@ -1,6 +1,7 @@
 """Tables with named columns, read from text or Parquet; errors can name the row of the file."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +13,11 @@ from numpy.typing import NDArray
 from pyarrow import compute, parquet
 
 from spgcl.errors import InputError, unknown
-from spgcl.io.arrow import numbers_from_arrow, text_from_arrow, truths_from_arrow
-from spgcl.io.opening import opening, require_file, suffix_of
+from spgcl.io.arrow import from_arrow, to_arrow
+from spgcl.io.opening import opening, suffix_of
 from spgcl.io.text import TextTable, is_number
 
-MISSING_WORDS = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
+_FIX_NUMBERS = "fix it, drop its row or column, or encode categories as 0/1 columns"
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,9 +25,9 @@ class Table:
     """Columns of one file, not yet converted.
 
     Attributes:
-        names: Column names, or "column 1", "column 2" ... where the file has none.
+        names: Column names, or "column 1", "column 2" ... if the file has none.
         headed: Whether the names are the file's own.
-        row: The row of the file, for people, of a data row counted from 0.
+        row: The row of the file, counted from 1, of a data row counted from 0.
     """
 
     path: Path
@@ -37,45 +38,51 @@ class Table:
     row: Callable[[int], int]
 
     def find(self, name: str) -> int:
-        """Position of the column called `name`."""
+        """Index of the column called `name`."""
         if name not in self.names:
             if self.headed and all(map(is_number, self.names)):
                 raise InputError(
                     f"{self.path}: no column {name!r}, as its first row holds numbers and no names; "
-                    f"say 'column 1' to 'column {len(self.names)}'"
+                    f"use 'column 1' to 'column {len(self.names)}'"
                 )
             raise InputError(f"{self.path}: {unknown('column', name, self.names)}")
         if self.names.count(name) > 1:
             raise InputError(f"{self.path}: {self.names.count(name)} columns are called {name!r}; rename one")
         return self.names.index(name)
 
-    def place(self, index: int, column: int) -> str:
+    def others(self, *used: int | None) -> list[int]:
+        """Indices of all other columns."""
+        return [column for column in range(len(self.columns)) if column not in used]
+
+    def cell(self, index: int, column: int) -> str:
         """Where a cell is, in words."""
         return f"{self.path}, row {self.row(index)}, column {self.names[column]!r}"
 
 
-def need_header(*names: str | None) -> bool:
-    """Whether one of the names is a table's own, not the number of a column (`column 2`)."""
-    return any(name is not None and not re.fullmatch(r"column \d+", name) for name in names)
+def read_table(path: Path, *names: str | None, named_columns: bool = False) -> Table:
+    """Read a table from text or Parquet.
 
-
-def read_table(path: Path, *, named_columns: bool = False) -> Table:
-    """Read a table; `named_columns` says that the caller asks for columns by name, so there is a header."""
+    Args:
+        path: The file.
+        names: Columns that the caller will ask for. Unless it is the number of a column (`column 2`), a name
+            means that there is a header.
+        named_columns: Whether there is a header in any case.
+    """
     if suffix_of(path) == ".parquet":
         return _read_parquet(path)
-    text = TextTable(path, headed=True if named_columns else None)
-    names = text.names or tuple(f"column {place + 1}" for place in range(len(text.columns)))
-    return Table(path, names, text.columns, text.names is not None, tuple(text.notes), text.row)
+    named_columns |= any(name is not None and not re.fullmatch(r"column \d+", name) for name in names)
+    text = TextTable(path, headed=named_columns or None)
+    numbered = tuple(f"column {number}" for number in range(1, len(text.columns) + 1))
+    return Table(
+        path, text.names or numbered, text.columns, text.names is not None, tuple(text.notes), text.row
+    )
 
 
 def _read_parquet(path: Path) -> Table:
-    require_file(path)
-    with opening(path, "Parquet file"):
-        # A plain file: a folder name such as "year=2024" on the way must not add a column.
-        with path.open("rb") as file:
-            # Without threads, those that read ahead included: one that outlives the interpreter would abort
-            # the process at its end.
-            table = parquet.ParquetFile(file, pre_buffer=False).read(use_threads=False)
+    # An open file: in a path, a folder name such as "year=2024" would add a column.
+    with opening(path, "Parquet file"), path.open("rb") as file:
+        # No threads: a thread that reads ahead and outlives the interpreter aborts the process.
+        table = parquet.ParquetFile(file, pre_buffer=False).read(use_threads=False)
         columns = [_decoded(column) for column in table.columns]
     if not table.num_rows or not columns:
         raise InputError(f"{path}: holds no rows; is it the right file?")
@@ -89,130 +96,120 @@ def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def read_ids(table: Table, column: int, *, what: str = "id", exact: bool = False) -> NDArray[Any]:
-    """A column of node ids (or classes) as int64 where all are plain integers, else as text.
+    """A column of node ids (or classes) as int64 if all are plain integers, else as str objects.
 
-    `007` and `1.0` are text: an id is given back as it was written. Empty cells are an error.
+    `007` and `1.0` are text: an id is written as it was read. An empty cell is an error.
 
     Args:
-        table: Where from.
-        column: Which column.
+        table: The table.
+        column: Index of the column.
         what: What an empty cell lacks, for the error.
         exact: Whether blanks around text, and empty text, are part of the id.
     """
-    ids = id_column(table, column, what=what, exact=exact)
-    return text_from_arrow(ids) if isinstance(ids, pa.ChunkedArray) else ids
+    return from_arrow(id_column(table, column, what=what, exact=exact))
 
 
 def id_column(
     table: Table, column: int, *, what: str = "id", exact: bool = False
-) -> NDArray[Any] | pa.ChunkedArray:
-    """The same as `read_ids`, with text left in Arrow's hands."""
+) -> pa.Array | pa.ChunkedArray:
+    """The ids that `read_ids` reads, as int64 or text in Arrow."""
     values = table.columns[column]
-    if values.null_count:
-        raise _missing(table, column, _first(compute.is_null(values)), what)
-    if pa.types.is_string(values.type):
-        return _whole_or_text(values) if exact else _text_ids(table, column, what)
-    if pa.types.is_integer(values.type):
+    kind = values.type
+    if pa.types.is_nested(kind):
+        raise InputError(f"{table.path}, column {table.names[column]!r}: {kind} cannot be an {what}")
+    missing = compute.is_null(values, nan_is_null=True)
+    if pa.types.is_string(kind) and not exact:
+        values = compute.utf8_trim_whitespace(values)
+        missing = compute.or_kleene(missing, compute.equal(values, pa.scalar("")))
+    row = compute.index(missing, pa.scalar(True)).as_py()
+    if row >= 0:
+        raise InputError(f"{table.cell(row, column)}: the {what} is missing; fill it in or drop the row")
+    if pa.types.is_string(kind):
+        return whole_or_text(values)
+    if pa.types.is_integer(kind):
         with opening(table.path, f"column of {what}s"):
-            return numbers_from_arrow(values.cast(pa.int64()))
-    if pa.types.is_nested(values.type):
-        raise InputError(f"{table.path}, column {table.names[column]!r}: {values.type} cannot be an {what}")
-    if pa.types.is_floating(values.type):
-        numbers = numbers_from_arrow(values)
-        if np.isnan(numbers).any():
-            raise _missing(table, column, int(np.argmax(np.isnan(numbers))), what)
+            return values.cast(pa.int64())
+    if pa.types.is_floating(kind):
+        numbers = from_arrow(values)
         if (np.abs(numbers) < 2**53).all() and (numbers == np.floor(numbers)).all():
-            return np.asarray(numbers.astype(np.int64))
-    return np.array([str(value) for value in values.to_pylist()], dtype=object)
+            return to_arrow(numbers.astype(np.int64))
+    return to_arrow(np.array([str(value) for value in values.to_pylist()], dtype=object))
 
 
-def _text_ids(table: Table, column: int, what: str) -> NDArray[Any] | pa.ChunkedArray:
-    values = compute.utf8_trim_whitespace(table.columns[column])
-    filled = numbers_from_arrow(compute.binary_length(values)) > 0
-    if not filled.all():
-        raise _missing(table, column, int(np.argmin(filled)), what)
-    return _whole_or_text(values)
-
-
-def _whole_or_text(values: pa.ChunkedArray) -> NDArray[Any] | pa.ChunkedArray:
+def whole_or_text(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Text as int64 if all of it is integers as Python writes them, else unchanged."""
     try:
         whole = values.cast(pa.int64())
     except pa.ArrowInvalid:
         return values
-    # The cast reads 007, -0 and 0x10 as numbers, which would not be given back as written.
-    longer = numbers_from_arrow(compute.binary_length(values)) > 1
-    padded = truths_from_arrow(compute.starts_with(values, "0")) & longer
-    padded |= truths_from_arrow(compute.starts_with(values, "-0"))
-    return values if padded.any() else numbers_from_arrow(whole)
+    # The cast reads 007, -0 and 0x10 as numbers, which would not be written as they were read.
+    padded = compute.or_(
+        compute.starts_with(values, "-0"),
+        compute.and_(
+            compute.starts_with(values, "0"), compute.greater(compute.binary_length(values), pa.scalar(1))
+        ),
+    )
+    return values if compute.any(padded).as_py() else whole
 
 
-def read_numbers(table: Table, column: int) -> NDArray[np.float32]:
-    """A column of numbers as float32, or an error that names the first cell that is not one."""
+def require_distinct(table: Table, ids: NDArray[Any]) -> None:
+    """Refuse a table in which two rows have the same id."""
+    listed = ids.tolist()
+    if len(set(listed)) == len(listed):
+        return
+    seen: dict[Any, int] = {}
+    for index, node in enumerate(listed):
+        if node in seen:
+            raise InputError(
+                f"{table.path}, row {table.row(index)}: node {node!r} again, first in row "
+                f"{table.row(seen[node])}; keep one row per node (or is the id another column? --id)"
+            )
+        seen[node] = index
+
+
+def read_numbers(table: Table, column: int, *, fix: str = _FIX_NUMBERS) -> NDArray[np.float32]:
+    """A column of numbers as float32; `fix` is what to do about a cell that is not a finite number."""
     values = table.columns[column]
     if pa.types.is_string(values.type):
-        values = _parsed(table, column)
+        values = _parsed(values)
     elif pa.types.is_boolean(values.type):
         values = values.cast(pa.int8())
     elif not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
         raise InputError(
-            f"{table.path}, column {table.names[column]!r}: {values.type} is not a number; "
-            f"encode it as numbers or drop the column"
+            f"{table.path}, column {table.names[column]!r}: {values.type} is not a number; {fix}"
         )
-    if values.null_count:
-        raise _bad_cell(table, column, _first(compute.is_null(values)), "")
     with np.errstate(over="ignore"):
-        numbers = numbers_from_arrow(values).astype(np.float32, copy=False)
-    finite = np.isfinite(numbers)
-    if not finite.all():
-        bad = int(np.argmin(finite))
-        raise _bad_cell(table, column, bad, str(table.columns[column][bad]))
+        numbers = from_arrow(values.fill_null(0) if values.null_count else values)
+        numbers = numbers.astype(np.float32, copy=False)
+    valid = np.isfinite(numbers)
+    if values.null_count:
+        valid &= from_arrow(values.is_valid())
+    if not valid.all():
+        bad = int(np.argmin(valid))
+        cell = table.columns[column][bad].as_py()
+        raise InputError(f"{table.cell(bad, column)}: {cell!r} is not a finite number; {fix}")
     return np.asarray(numbers)
 
 
-def _parsed(table: Table, column: int) -> pa.ChunkedArray:
-    values = table.columns[column]
-    try:
-        return values.cast(pa.float32())
-    except pa.ArrowInvalid:
+def _parsed(values: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Text as float32; if a cell is no number, 0 before the first such cell and NaN from there on."""
+    numbers = _as_floats(values)
+    if numbers is None:
         values = compute.utf8_trim_whitespace(values)
+        numbers = _as_floats(values)
+    if numbers is not None:
+        return numbers
+    count = bisect_left(
+        range(len(values)), True, key=lambda index: _as_floats(values.slice(0, index + 1)) is None
+    )
+    return to_arrow(np.where(np.arange(len(values)) < count, 0, np.nan).astype(np.float32))
+
+
+def _as_floats(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
     try:
         return values.cast(pa.float32())
     except pa.ArrowInvalid:
-        bad = _first_unparsed(values)
-        raise _bad_cell(table, column, bad, values[bad].as_py()) from None
-
-
-def _first_unparsed(values: pa.ChunkedArray) -> int:
-    """Index of the first cell that is no number, by halving."""
-    start, length = 0, len(values)
-    while length > 1:
-        half = length // 2
-        try:
-            values.slice(start, half).cast(pa.float32())
-        except pa.ArrowInvalid:
-            length = half
-        else:
-            start, length = start + half, length - half
-    return start
-
-
-def _first(mask: pa.ChunkedArray) -> int:
-    return int(np.argmax(truths_from_arrow(mask)))
-
-
-def _missing(table: Table, column: int, index: int, what: str) -> InputError:
-    return InputError(f"{table.place(index, column)}: the {what} is missing; fill it in or drop the row")
-
-
-def _bad_cell(table: Table, column: int, index: int, cell: str) -> InputError:
-    place = table.place(index, column)
-    if cell.strip().lower() in MISSING_WORDS:
-        return InputError(f"{place}: missing value {cell!r}; fill it in, or drop the row or the column")
-    if cell.strip().lower().lstrip("+-")[:1].isdigit() or "inf" in cell.lower():
-        return InputError(f"{place}: {cell!r} is not a finite number; mend the cell")
-    return InputError(
-        f"{place}: {cell!r} is not a number; encode categories as 0/1 columns or drop the column"
-    )
+        return None
 
 
 def read_vectors(table: Table, column: int) -> NDArray[np.float32] | None:
@@ -221,23 +218,19 @@ def read_vectors(table: Table, column: int) -> NDArray[np.float32] | None:
     kind = values.type
     if not (pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind)):
         return None
-    lengths = _lengths(values)
+    # A missing list has the length -1. Fixed sizes need no look at every list.
+    fixed = pa.types.is_fixed_size_list(kind) and not values.null_count
+    lengths = (
+        np.array([kind.list_size]) if fixed else from_arrow(compute.list_value_length(values).fill_null(-1))
+    )
     odd = np.flatnonzero((lengths != lengths[0]) | (lengths < 1))
     if len(odd):
         found = max(int(lengths[odd[0]]), 0)
         raise InputError(
-            f"{table.place(int(odd[0]), column)}: a list of {found} numbers; all must be equally long"
+            f"{table.cell(int(odd[0]), column)}: a list of {found} numbers; all must be equally long"
         )
     flat = compute.list_flatten(values)
     if flat.null_count or not (pa.types.is_floating(flat.type) or pa.types.is_integer(flat.type)):
         raise InputError(f"{table.path}, column {table.names[column]!r}: its lists must hold numbers only")
-    numbers = numbers_from_arrow(flat).astype(np.float32, copy=False)
+    numbers = from_arrow(flat).astype(np.float32, copy=False)
     return np.array(numbers.reshape(len(values), -1))
-
-
-def _lengths(values: pa.ChunkedArray) -> NDArray[Any]:
-    """How long the lists of a column are; -1 where there is none."""
-    if pa.types.is_fixed_size_list(values.type) and not values.null_count:
-        return np.full(len(values), values.type.list_size)
-    lengths = compute.list_value_length(values)
-    return numbers_from_arrow(lengths.fill_null(-1) if lengths.null_count else lengths)

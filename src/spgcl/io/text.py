@@ -1,4 +1,4 @@
-"""Delimited text, fast when it is right and explained by row when it is wrong."""
+"""Delimited text: Arrow reads it fast; the csv module finds the row of an error."""
 
 import csv
 import io
@@ -13,7 +13,7 @@ from pyarrow import compute
 from pyarrow import csv as arrow_csv
 
 from spgcl.errors import InputError
-from spgcl.io.arrow import text_to_arrow
+from spgcl.io.arrow import to_arrow
 from spgcl.io.opening import read_bytes, suffix_of
 
 SAMPLE_ROWS = 100
@@ -21,55 +21,57 @@ NAMES_OF_COLUMNS = frozenset(
     ("source", "target", "src", "dst", "from", "to", "weight", "id", "node", "node_id", "label", "class")
 )
 
-# A quoted cell may hold a line that begins with #, which is no comment.
+# A line that begins with # inside a quoted cell is no comment.
 _QUOTED_OR_COMMENT = re.compile(rb'(?<![^,;\t\r\n ])("[^"]*(?:""[^"]*)*")|^[ \t]*#[^\n]*', flags=re.MULTILINE)
-
+_LINE = re.compile(rb"\S[^\n]*")
 _DECIMAL_COMMA = re.compile(rb'"?[-+]?[\d.]*,\d+(?:[eE][-+]?\d+)?"?')
 
 
 class TextTable:
-    """A text file cut into cells: comma, tab, semicolon or whitespace separated, `#` lines left out.
+    """A text file split into cells by comma, tab, semicolon or whitespace; `#` lines are comments.
 
     Attributes:
-        names: The header's cells, or None when the first row is data.
-        columns: One array of strings a column.
-        notes: What a reader should know about how the file was understood.
+        names: The header's cells, or None if the first row is data.
+        columns: One Arrow array of strings per column.
+        notes: How the file was understood, in words.
     """
 
     def __init__(self, path: Path, *, headed: bool | None = None) -> None:
-        """Read `path`; `headed` says whether the first row names columns (None: look)."""
+        """Read `path`; `headed` tells whether the first row is a header, None to find out."""
         self.path = path
         self.notes: list[str] = []
         self._content, self._delimiter = self._prepare(read_bytes(path))
-        sample = [cells for _, cells in islice(self._rows(), SAMPLE_ROWS + 1)]
-        if not sample:
+        _, first = next(self._rows(), (0, None))
+        if first is None:
             raise InputError(f"{path}: holds no rows; is it the right file?")
-        self._width = len(sample[0])
-        self._headed = _is_header(sample[0], sample[1:]) if headed is None else headed
-        if self._headed is None:
-            self._settle_header(sample[0])
-        else:
-            self.columns = self._columns()
-        self.names = tuple(cell.strip() for cell in sample[0]) if self._headed else None
+        columns = self._read_columns(len(first))
+        self._headed = self._has_header(first, columns) if headed is None else headed
+        self.columns = [column.slice(int(self._headed)) for column in columns]
+        self.names = tuple(cell.strip() for cell in first) if self._headed else None
+        if not len(self.columns[0]):
+            header = ", ".join(repr(cell.strip()) for cell in first[:4])
+            raise InputError(
+                f"{path}: holds a header ({header}) but no rows below it; if that is data, add a header above"
+            )
 
     def row(self, index: int) -> int:
         """The line of the file, counted from 1, on which data row `index` ends."""
-        line, _ = next(islice(self._rows(), index + bool(self._headed), None))
+        line, _ = next(islice(self._rows(), index + self._headed, None))
         return line
 
     def _prepare(self, content: bytes) -> tuple[bytes, str]:
         content = content.removeprefix(b"\xef\xbb\xbf")
         if b"\0" in content[:65536]:
-            raise InputError(f"{self.path}: holds binary data, not UTF-8 text; is it what its name says?")
+            raise InputError(f"{self.path}: holds binary data, not UTF-8 text; is it of another format?")
         if b"\r" in content and b'"' not in content:
             content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         if b"#" in content:
             count = sum(found[1] is None for found in _QUOTED_OR_COMMENT.finditer(content))
             if count:
-                # Comments are blanked, not cut out, so that line numbers stay those of the file.
+                # Blanked, not cut out, so that line numbers stay those of the file.
                 content = _QUOTED_OR_COMMENT.sub(lambda found: found[1] or b"", content)
                 self.notes.append(f"{self.path.name}: {count:,} lines that begin with # read as comments")
-        first = re.search(rb"\S[^\n]*", content)
+        first = _LINE.search(content)
         for delimiter in ("\t", ",", ";"):
             if first and delimiter.encode() in first.group():
                 decimal = delimiter == "," and _has_decimal_commas(first.group())
@@ -77,95 +79,73 @@ class TextTable:
         return _single_spaced(content), " "
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
-        text = io.TextIOWrapper(io.BytesIO(self._content), encoding="utf-8", newline="")
+        # Invalid UTF-8 is reported when Arrow has found it.
+        text = io.TextIOWrapper(io.BytesIO(self._content), encoding="utf-8", errors="replace", newline="")
         reader = csv.reader(text, delimiter=self._delimiter)
         try:
             for cells in reader:
                 if cells:
                     yield reader.line_num, cells
-        except UnicodeDecodeError:
-            raise self._not_utf8() from None
         except csv.Error as error:
             raise InputError(f"{self.path}, row {reader.line_num}: {error}") from None
 
-    def _columns(self) -> list[pa.ChunkedArray]:
-        names = [str(place) for place in range(self._width)]
-        start = self._end_of_header() if self._headed else 0
-        first = re.compile(rb"\S[^\n]*").search(self._content, start)
-        if not first:
-            header = ", ".join(repr(cell.strip()) for cell in next(self._rows())[1][:4])
-            raise InputError(
-                f"{self.path}: holds a header ({header}) but no rows below it; if that row is data, name the "
-                "columns in a row above it"
-            )
-        # A row has to fit into a block, and feature rows can be long.
-        block_size = 16 * max(len(first.group()), 1 << 18)
+    def _read_columns(self, width: int) -> list[pa.ChunkedArray]:
+        """All rows, a header included, as text: the caller converts what it needs and can name a bad cell."""
+        names = [str(index) for index in range(width)]
+        # A row has to fit into a block, and rows of features can be long.
+        lines = islice(_LINE.finditer(self._content), 2)
+        block_size = 16 * max(1 << 18, *(len(line.group()) for line in lines))
         try:
             table = arrow_csv.read_csv(
-                pa.BufferReader(pa.py_buffer(self._content).slice(start)),
+                pa.BufferReader(pa.py_buffer(self._content)),
                 read_options=arrow_csv.ReadOptions(column_names=names, block_size=block_size),
                 parse_options=arrow_csv.ParseOptions(
                     delimiter=self._delimiter, newlines_in_values=b'"' in self._content
                 ),
-                # Cells stay text: whoever knows what a column means converts it and can point at a bad cell.
                 convert_options=arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
             )
         except pa.ArrowInvalid as error:
-            raise self._explain(error) from None
+            raise self._explained(error, width) from None
         return list(table.columns)
 
-    def _end_of_header(self) -> int:
-        line, _ = next(self._rows())
-        end = -1
-        for _ in range(line):
-            end = self._content.find(b"\n", end + 1)
-            if end < 0:
-                return len(self._content)
-        return end + 1
-
-    def _settle_header(self, first: Sequence[str]) -> None:
-        """Decide between a header and a row of text ids: names that occur as ids below are ids."""
-        usual = bool(NAMES_OF_COLUMNS.intersection(cell.strip().lower() for cell in first))
-        self._headed = usual or suffix_of(self.path) in (".csv", ".tsv")
-        self.columns = self._columns()
-        names = [cell for cell in first[:2] if not is_number(cell)]
-        if self._headed and any(
-            compute.index(column, name).as_py() >= 0
-            for name in text_to_arrow(np.array(names, dtype=object))
-            for column in self.columns[:2]
-        ):
-            self._headed = usual = False
-            self.columns = self._columns()
-        if not usual:
-            meaning = "column names" if self._headed else "data, not as column names"
-            self.notes.append(f"{self.path.name}: first row ({', '.join(first[:4])}) read as {meaning}")
-
-    def _explain(self, error: Exception) -> InputError:
-        try:
-            for line, cells in self._rows():
-                if len(cells) != self._width:
-                    return InputError(
-                        f"{self.path}, row {line}: {len(cells)} cells where the first row has {self._width}; "
-                        f"mend the row"
-                    )
-        except InputError as found:
-            return found
-        return InputError(f"{self.path}: {' '.join(str(error).split())}")
-
-    def _not_utf8(self) -> InputError:
+    def _explained(self, error: Exception, width: int) -> InputError:
         try:
             self._content.decode("utf-8")
-        except UnicodeDecodeError as error:
-            line = self._content.count(b"\n", 0, error.start) + 1
-            byte = self._content[error.start]
+        except UnicodeDecodeError as found:
+            line = self._content.count(b"\n", 0, found.start) + 1
+            byte = self._content[found.start]
             return InputError(
                 f"{self.path}, row {line}: byte 0x{byte:02x} is not UTF-8; save the file as UTF-8"
             )
-        return InputError(f"{self.path}: is not UTF-8 text; save it as UTF-8")
+        for line, cells in self._rows():
+            if len(cells) != width:
+                return InputError(
+                    f"{self.path}, row {line}: expected {width} cells, found {len(cells)}; fix the row"
+                )
+        return InputError(f"{self.path}: {' '.join(str(error).split())}")
+
+    def _has_header(self, first: Sequence[str], columns: Sequence[pa.ChunkedArray]) -> bool:
+        """Whether the first row names columns.
+
+        It does if there is text above every column of numbers. If that does not decide, it does in a .csv or
+        .tsv or if a name is a usual one, unless a name occurs as an id below. A note tells what was chosen.
+        """
+        cells = [cell.strip().lower() for cell in first]
+        certain = _is_header(cells, [column.slice(1, SAMPLE_ROWS).to_pylist() for column in columns])
+        if certain is not None:
+            return certain
+        usual = not NAMES_OF_COLUMNS.isdisjoint(cells)
+        names = to_arrow(np.array([cell for cell in first[:2] if not is_number(cell)], dtype=object))
+        ids = (compute.any(compute.is_in(column.slice(1), names)).as_py() for column in columns[:2])
+        headed = (usual or suffix_of(self.path) in (".csv", ".tsv")) and not any(ids)
+        if not (usual and headed):
+            meaning = "column names" if headed else "data, not as column names"
+            self.notes.append(f"{self.path.name}: first row ({', '.join(first[:4])}) read as {meaning}")
+        return headed
 
 
 def _has_decimal_commas(line: bytes) -> bool:
-    """Whether semicolons part the cells of a line and each comma in it is within a number, as in 1;2;0,5."""
+    """Whether semicolons separate the cells of a line and every comma is within a number, as in 1;2;0,5."""
     cells = [cell.strip() for cell in line.split(b";")]
     return len(cells) > 1 and all(b"," not in cell or _DECIMAL_COMMA.fullmatch(cell) for cell in cells)
 
@@ -179,19 +159,14 @@ def _single_spaced(content: bytes) -> bytes:
     return content.strip(b" ")
 
 
-def _is_header(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool | None:
-    """Whether the first row names columns; None when it is text and nothing decides."""
-    cells = [cell.strip().lower() for cell in first]
-    if not cells[0]:
+def _is_header(cells: Sequence[str], below: Sequence[Sequence[str]]) -> bool | None:
+    """Whether the first row names columns; None if it is text and nothing decides."""
+    # Tables of pandas have no name above the index, and unnamed columns are called 0, 1, 2 ...
+    numbered = len(cells) > 3 and list(cells[1:]) == [str(index) for index in range(len(cells) - 1)]
+    if not cells[0] or numbered:
         return True
-    # pandas names unnamed feature columns 0, 1, 2 ...
-    if len(cells) > 3 and cells[1:] == [str(place) for place in range(len(cells) - 1)]:
-        return True
-    if not rest and not any(map(is_number, cells)):
-        return None
-    below = list(zip(*(row for row in rest if len(row) == len(first)), strict=True))
-    if not below:
-        return bool(NAMES_OF_COLUMNS.intersection(cells))
+    if not below[0] and any(map(is_number, cells)):
+        return not NAMES_OF_COLUMNS.isdisjoint(cells)
     numeric = [_is_numeric(column) for column in below]
     above = [not is_number(cell) for cell, number in zip(cells, numeric, strict=True) if number]
     if above and all(above):

@@ -6,18 +6,17 @@ import networkx
 import numpy as np
 import pytest
 import torch
+from graphs import refusing
 from torch_geometric.data import Batch, Data, HeteroData
 
-from spgcl.errors import InputError
 from spgcl.io import read_graph
 
 PATH = torch.tensor([[0, 1], [1, 2]])
 
 
-def refused(path, message, **options):
-    with pytest.raises(InputError) as error:
+def refused(path, part, **options):
+    with refusing(path, part):
         read_graph(path, **options)
-    assert message in str(error.value) and str(path) in str(error.value) and "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["data.pt", "data.pth"])
@@ -49,10 +48,7 @@ def test_a_planted_pickle_is_refused_and_not_run(tmp_path, monkeypatch, plain):
         path.write_bytes(pickle.dumps(Planted(), protocol=2))
     else:
         torch.save(Data(x=torch.eye(3), edge_index=PATH, extra=Planted()), path)
-    refused(
-        path,
-        "data.pt: refused, it asks for posix.system; save a PyTorch Geometric Data that holds only tensors",
-    )
+    refused(path, f"refused, it would load {os.system.__module__}.system")
     assert not Path("planted").exists()
 
 
@@ -61,16 +57,16 @@ def test_broken_saved_data(tmp_path):
     several = HeteroData()
     several["paper"].x = torch.eye(2)
     torch.save(several, path)
-    refused(path, "a HeteroData cannot be read as one graph")
+    refused(path, "HeteroData")
     data = Data(x=torch.eye(3), edge_index=PATH)
     torch.save(Batch.from_data_list([data, data]), path)
-    refused(path, "refused, it asks for torch_geometric.data.batch.")
+    refused(path, "refused, it would load torch_geometric.data.batch.")
     torch.save(Data(x=torch.eye(2), edge_index=PATH), path)
-    refused(path, "edge_index refers to node 2, but the data has 2 nodes")
+    refused(path, "node 2, but the graph has 2 nodes")
     torch.save(Data(x=torch.full((3, 1), torch.nan), edge_index=PATH), path)
     refused(path, "feature row 0, column 0 is nan")
     torch.save(torch.eye(3), path)
-    refused(path, "holds a Tensor, not a graph; save a PyTorch Geometric Data in it")
+    refused(path, "holds a Tensor")
     torch.save({"x": 3, "edge_index": PATH}, path)
     refused(path, "not a readable PyTorch Geometric Data")
     torch.save(data, path)
@@ -92,18 +88,18 @@ def test_heterophilous_archive(tmp_path):
     assert (graph.num_nodes, graph.num_edges, graph.degrees.tolist()) == (4, 2, [1, 2, 1, 0])
     assert read_graph(path, directed=True).degrees.tolist() == [1, 1, 0, 0]
     np.savez(path, node_features=np.eye(2), edges=edges)
-    refused(path, "edges[1] is [1, 2], but there are 2 nodes (0 to 1)")
+    refused(path, "node 2, but the graph has 2 nodes (0 to 1)")
     np.savez(path, node_features=np.eye(4), edges=edges.astype(float))
     refused(path, "'edges' needs integers of shape (E, 2), not float64")
     np.savez(path, node_features=np.ones(4), edges=edges)
     refused(path, "'node_features' needs two dimensions, not shape (4,)")
     np.savez(path, features=np.eye(4), links=edges)
-    refused(path, "a graph in .npz needs 'node_features' and 'edges', found features, links")
+    refused(path, "'node_features' and 'edges', found features, links")
     np.savez(path, node_features=np.array([[None]], dtype=object), edges=edges)
     refused(path, "not a readable NumPy archive")
     np.savez(path, node_features=np.eye(4), edges=edges)
     path.write_bytes(path.read_bytes()[:100])
-    refused(path, "not a readable NumPy archive; truncated, or not what its name says?")
+    refused(path, "not a readable NumPy archive")
 
 
 def test_graphml(tmp_path):
@@ -117,7 +113,7 @@ def test_graphml(tmp_path):
     assert graph.node_ids.tolist() == [7, 3] and graph.features.tolist() == [[1], [2]]
     assert graph.weights.tolist() == [2.5, 2.5]
     assert read_graph(path, structural="degree", directed=True).degrees.tolist() == [1, 0]
-    refused(path, "no features; give them")
+    refused(path, "no features")
     refused(path, "unknown node attribute 'size'", feature_attributes=["size"])
     networkx.write_graphml(networkx.Graph([("a", "b")]), path)
     assert read_graph(path, structural="degree").node_ids.tolist() == ["a", "b"]

@@ -1,14 +1,15 @@
-"""Ids of edges' ends as positions: numbers, str objects and text that Arrow holds are numbered alike."""
+"""Ids of the ends of edges as indices: numbers, str objects and text in Arrow are numbered alike."""
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from spgcl.io.arrow import to_arrow
 from spgcl.io.draft import number_ids
 
 WORDS = ["zoë", "b", "節", "10", "b"], ["9", "zoë", "b", "b", ""]
 CHUNKS = [pa.chunked_array([ends[:2], [], ends[2:]], type=pa.string()) for ends in WORDS]
-OBJECTS = [np.array(ends, dtype=object) for ends in WORDS]
+OBJECTS = [to_arrow(np.array(ends, dtype=object)) for ends in WORDS]
 
 
 @pytest.mark.parametrize(("sources", "targets"), [CHUNKS, OBJECTS, (CHUNKS[0], OBJECTS[1])])
@@ -21,7 +22,7 @@ def test_text_is_numbered_in_its_order(sources, targets):
 
 def test_numbers_are_numbered_in_their_order():
     sources, targets = np.array([7, -3, 7]), np.array([2**40, 7, 10], dtype=np.uint64)
-    first, second, ids = number_ids(sources, targets)
+    first, second, ids = number_ids(to_arrow(sources), to_arrow(targets))
     assert ids.tolist() == [-3, 7, 10, 2**40]
     assert ids[first].tolist() == sources.tolist()
     assert ids[second].tolist() == targets.tolist()
@@ -29,16 +30,16 @@ def test_numbers_are_numbered_in_their_order():
 
 def test_numbers_beyond_the_range_are_refused_and_not_wrapped():
     with pytest.raises(pa.ArrowInvalid, match="not in range"):
-        number_ids(np.array([1], dtype=np.uint64), np.array([2**63], dtype=np.uint64))
+        number_ids(*(to_arrow(np.array([end], dtype=np.uint64)) for end in (1, 2**63)))
 
 
 def test_numbers_and_text_meet_as_text():
-    first, second, ids = number_ids(np.array([10, 9]), CHUNKS[0].slice(0, 2))
+    first, second, ids = number_ids(to_arrow(np.array([10, 9])), CHUNKS[0].slice(0, 2))
     assert ids.tolist() == ["10", "9", "b", "zoë"]
     assert (first.tolist(), second.tolist()) == ([0, 1], [3, 2])
 
 
 def test_no_edges_have_no_ids():
-    none = np.empty(0, dtype=object)
+    none = to_arrow(np.empty(0, dtype=object))
     first, second, ids = number_ids(none, none)
     assert (len(first), len(second), len(ids)) == (0, 0, 0)

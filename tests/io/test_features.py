@@ -1,10 +1,10 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from graphs import refusing
 from pyarrow import parquet
 from scipy import sparse
 
-from spgcl.errors import InputError
 from spgcl.io import read_graph
 
 
@@ -65,12 +65,10 @@ def test_parquet_of_columns_and_of_vectors(edges, tmp_path):
     parquet.write_table(pa.table({"id": [0, 5, 7], "v": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]}), path)
     assert read_graph(edges, path).features.tolist() == [[1, 2], [3, 4], [5, 6]]
     parquet.write_table(pa.table({"id": [0, 5, 7], "v": [[1.0], [3.0, 4.0], [5.0]]}), path)
-    with pytest.raises(InputError, match=r"row 2, column 'v': a list of 2 numbers; all must be equally long"):
+    with refusing(path, "row 2, column 'v': a list of 2 numbers"):
         read_graph(edges, path)
     parquet.write_table(pa.table({"id": [0, 5, 7], "when": pa.array([1, 2, 3], pa.timestamp("s"))}), path)
-    with pytest.raises(
-        InputError, match=r"f\.parquet, column 'when': timestamp\[.*\] is not a number; encode"
-    ):
+    with refusing(path, "column 'when': timestamp["):
         read_graph(edges, path)
 
 
@@ -92,89 +90,67 @@ def test_scipy_files_stay_sparse(edges, tmp_path):
     assert sparse.issparse(graph.features) and graph.features.nnz == 4 and graph.num_features == 50_000
 
 
-@pytest.mark.parametrize(
-    ("text", "options", "message"),
-    [
-        (
-            "id,x\n0,1\n5,2\n",
-            {},
-            "edges.csv, row 3: node 7 is not in {path} (its ids look like 0); add its row",
-        ),
-        (
-            "id,x\n0,1\n5,2\n7,3\n5,4\n",
-            {},
-            "{path}, row 5: node 5 again, first in row 3; keep one row a node",
-        ),
-        (
-            "id,x,c\n0,1,2\n5,2,red\n",
-            {},
-            "{path}, row 3, column 'c': 'red' is not a number; encode categories",
-        ),
-        (
-            "id,x,c\n0,1,2\n5,,3\n",
-            {},
-            "{path}, row 3, column 'x': missing value ''; fill it in, or drop the row",
-        ),
-        ("id,x,c\n0,1,2\n5,NA,3\n", {}, "{path}, row 3, column 'x': missing value 'NA'"),
-        ("id,x,c\n0,1,2\n5,nan,3\n", {}, "{path}, row 3, column 'x': missing value 'nan'"),
-        ("id,x,c\n0,1,2\n5,-inf,3\n", {}, "{path}, row 3, column 'x': '-inf' is not a finite number; mend"),
-        ("id,x,c\n0,1,2\n5,1e99,3\n", {}, "{path}, row 3, column 'x': '1e99' is not a finite number; mend"),
-        ("id,x\n0,1\n5\n", {}, "{path}, row 3: 1 cells where the first row has 2; mend the row"),
-        ("id,x\n0,1\n,2\n", {}, "{path}, row 3, column 'id': the id is missing"),
-        ("id\n0\n5\n7\n", {}, "{path}: no feature columns beside 'id'; add some or use --structural"),
-        ("", {}, "{path}: holds no rows"),
-        ("id,x\n0,1\n", {"id_column": "node"}, "{path}: unknown column 'node'; choose from: id, x"),
-    ],
-)
-def test_broken_feature_tables(edges, text, options, message):
-    with pytest.raises(InputError) as error:
+BROKEN = [
+    ("id,x\n0,1\n5,2\n", {}, "edges.csv, row 3: node 7 is not in {path} (ids such as 0)"),
+    ("id,x\n0,1\n5,2\n7,3\n5,4\n", {}, "{path}, row 5: node 5 again, first in row 3", "--id"),
+    ("id,x,c\n0,1,2\n5,2,red\n", {}, "{path}, row 3, column 'c': 'red' is not", "0/1 columns"),
+    ("id,x,c\n0,1,2\n5,,3\n", {}, "{path}, row 3, column 'x': '' is not"),
+    ("id,x,c\n0,1,2\n5,NA,3\n", {}, "{path}, row 3, column 'x': 'NA' is not"),
+    ("id,x,c\n0,1,2\n5,nan,3\n", {}, "{path}, row 3, column 'x': 'nan' is not"),
+    ("id,x,c\n0,1,2\n5,-inf,3\n", {}, "{path}, row 3, column 'x': '-inf' is not"),
+    ("id,x,c\n0,1,2\n5,1e99,3\n", {}, "{path}, row 3, column 'x': '1e99' is not"),
+    ("id,x\n0,1\n5\n", {}, "{path}, row 3: expected 2 cells, found 1"),
+    ("id,x\n0,1\n,2\n", {}, "{path}, row 3, column 'id': the id is missing"),
+    ("id\n0\n5\n7\n", {}, "{path}: no feature columns", "'id'", "--structural"),
+    ("", {}, "{path}: holds no rows"),
+    ("id,x\n0,1\n", {"id_column": "node"}, "{path}: unknown column 'node'; choose from: id, x"),
+]
+
+
+@pytest.mark.parametrize("case", BROKEN, ids=lambda case: case[2])
+def test_broken_feature_tables(edges, case):
+    text, options, *parts = case
+    with refusing(*(part.format(path=edges.parent / "f.csv") for part in parts)):
         with_features(edges, "f.csv", text, **options)
-    assert message.format(path=edges.parent / "f.csv") in str(error.value)
-    assert "\n" not in str(error.value)
 
 
 def test_broken_arrays(edges, tmp_path):
-    def refused(source, message):
-        with pytest.raises(InputError) as error:
+    def refused(source, *parts):
+        with refusing(source, *parts):
             read_graph(edges, source)
-        assert message in str(error.value) and str(source) in str(error.value)
-        assert "\n" not in str(error.value)
 
     path = tmp_path / "f.npy"
     np.save(path, np.ones((6, 2)))
-    refused(path, "edges.csv, row 3: node 7 is not in")
-    refused(path, "which describes 6 nodes (0 to 5)")
+    refused(path, "edges.csv, row 3: node 7", "(nodes 0 to 5)")
     np.save(path, np.array([[1.0, np.nan]] * 10))
-    refused(path, "f.npy: feature row 0, column 1 is nan; features must be finite numbers")
+    refused(path, "row 0, column 1 is nan")
     np.save(path, np.ones(10))
-    refused(path, "f.npy: features need two dimensions (nodes x columns), not shape (10,)")
+    refused(path, "shape (10,)")
     np.save(path, np.array([[{}]] * 10, dtype=object), allow_pickle=True)
-    refused(path, "f.npy: not a readable NumPy file")
+    refused(path, "not a readable NumPy file")
     np.save(path, np.ones((10, 2)))
     path.write_bytes(path.read_bytes()[:-8])
-    refused(path, "f.npy: not a readable NumPy file; truncated, or not what its name says?")
+    refused(path, "not a readable NumPy file")
     path.write_text("0,1\n")
-    refused(path, "f.npy: not a readable NumPy file")
+    refused(path, "not a readable NumPy file")
 
     archive = tmp_path / "f.npz"
     np.savez(archive, one=np.ones(2), two=np.ones(2))
-    refused(archive, "f.npz: holds one, two; save one array, or a matrix with scipy.sparse.save_npz")
+    refused(archive, "one, two", "scipy.sparse.save_npz")
     np.savez(archive, one=np.array([None], dtype=object))
-    refused(archive, "f.npz: not a readable NumPy file")
+    refused(archive, "not a readable NumPy file")
     np.savez(archive, one=np.ones((10, 9)))
     archive.write_bytes(archive.read_bytes()[:200])
-    refused(archive, "f.npz: not a readable NumPy file; truncated")
+    refused(archive, "not a readable NumPy file")
     refused(tmp_path / "absent.csv", "no such file")
     (tmp_path / "f.xlsx").write_text("x")
-    refused(
-        tmp_path / "f.xlsx", "cannot read features from '.xlsx'; use .csv, .tsv, .txt, .parquet, .npy, .npz"
-    )
+    refused(tmp_path / "f.xlsx", "'.xlsx'", ".csv, .tsv, .txt, .parquet, .npy, .npz")
 
 
 def test_positions_cannot_serve_text_ids(tmp_path):
     (tmp_path / "e.txt").write_text("a b\n")
     np.save(tmp_path / "f.npy", np.ones((2, 2)))
-    with pytest.raises(InputError, match=r"by text \('a'\), but the rows of .*f\.npy are nodes 0 to 1; give"):
+    with refusing("e.txt", "'a'", "f.npy are nodes 0 to 1", "id column"):
         read_graph(tmp_path / "e.txt", tmp_path / "f.npy")
 
 

@@ -2,9 +2,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from graphs import refusing
 from pyarrow import parquet
 
-from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.io import read_labels
 from spgcl.io.labels import number_labels
@@ -129,58 +129,51 @@ def test_rows_of_an_array_are_node_numbers(tmp_path, named):
     np.save(tmp_path / "l.npy", np.array([5, 3, 5]))
     assert read_labels(tmp_path / "l.npy", with_ids([1, 0, 2]))[0].tolist() == [0, 1, 1]
     for graph, node in ((named, "'c'"), (with_ids([1, 2, 3]), "1")):
-        with pytest.raises(
-            InputError, match=f"rows of an .npy are nodes 0 to 2.* such as {node}; .* table by id"
-        ):
+        with refusing("nodes 0 to 2", f"such as {node}", "id column"):
             read_labels(tmp_path / "l.npy", graph)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "id,y\na,1\nb,2\n",
-            "l.csv: no label for node c (1 missing); label every node; one without a label has an empty cell",
-        ),
+        ("id,y\na,1\nb,2\n", "l.csv: no label for node c (1 missing)"),
         ("id,y\na,?\nb,\nc,nan\n", "l.csv: no node has a label"),
-        ("id,y\na,?\nb,4\nc,4\n", "l.csv: all nodes have the label 4; give labels of two classes"),
-        ("id,y\na,1\nb,2\nc,1\nd,1\n", "l.csv, row 5: node 'd' is not in the graph; drop the row"),
-        ("id,y\na,1\nb,2\nc,1\na,2\n", "l.csv, row 5: node a again, first in row 2; keep one row a node"),
-        ("id,y\na,1\nb,1\nc,1\n", "l.csv: all nodes have the label 1; give labels of two classes"),
-        ("id,y,z\na,1,2\n", "l.csv: one column of labels is needed beside 'id', found 'y', 'z'"),
-        ("id\na\nb\n", "l.csv: one column of labels is needed beside 'id', found none"),
+        ("id,y\na,?\nb,4\nc,4\n", "l.csv: all nodes have the label 4"),
+        ("id,y\na,1\nb,2\nc,1\nd,1\n", "l.csv, row 5: node 'd' is not in the graph"),
+        ("id,y\na,1\nb,2\nc,1\na,2\n", "l.csv, row 5: node 'a' again, first in row 2"),
+        ("id,y\na,1\nb,1\nc,1\n", "l.csv: all nodes have the label 1"),
+        ("id,y,z\na,1,2\n", "l.csv: expected one column of labels besides 'id', found 'y', 'z'"),
+        ("id\na\nb\n", "l.csv: expected one column of labels besides 'id', found none"),
         ("", "l.csv: holds no rows"),
     ],
 )
 def test_broken_tables(tmp_path, named, text, message):
     (tmp_path / "l.csv").write_text(text)
-    with pytest.raises(InputError) as error:
+    with refusing(message):
         read_labels(tmp_path / "l.csv", named)
-    assert message in str(error.value) and "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
         (np.array([1, 2]), "l.npy: labels of shape (2,), but the graph has 3 nodes"),
-        (np.array([1.0, 0.5, 2]), "l.npy, row 1: 0.5 is not a class; give whole numbers, or NaN for none"),
+        (np.array([1.0, 0.5, 2]), "l.npy, row 1: 0.5 is not a class"),
         (np.array([1.0, np.inf, 2]), "l.npy, row 1: inf is not a class"),
-        (np.array([1, 2, 3j]), "l.npy: labels of type complex128; use integers or text"),
+        (np.array([1, 2, 3j]), "l.npy: labels of type complex128"),
         (np.array([None, 1, 2], dtype=object), "l.npy: not a readable NumPy file"),
     ],
 )
 def test_broken_arrays(tmp_path, values, message):
     np.save(tmp_path / "l.npy", values, allow_pickle=True)
-    with pytest.raises(InputError) as error:
+    with refusing(message):
         read_labels(tmp_path / "l.npy", with_ids([0, 1, 2]))
-    assert message in str(error.value)
 
 
 def test_other_files_are_refused(tmp_path, named):
-    with pytest.raises(InputError, match="no such file"):
+    with refusing("absent.csv: no such file"):
         read_labels(tmp_path / "absent.csv", named)
     (tmp_path / "l.json").write_text("{}")
-    with pytest.raises(InputError, match=r"cannot read labels from '\.json'; use \.csv, .* or \.npy"):
+    with refusing("l.json", "'.json'", ".csv, ", ".npy"):
         read_labels(tmp_path / "l.json", named)
 
 
@@ -214,16 +207,15 @@ def test_labels_in_memory_follow_the_rules_of_files(given, labels, names):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([1, 2], "y has shape (2,), but the graph has 3 nodes; give a class a node"),
-        ([None, None, None], "y: no node has a label; give labels of two classes"),
-        ([0, 0, 0], "y: all nodes have the label 0; give labels of two classes"),
-        ([-1, -1, -1], "y: all nodes have the label -1; give labels of two classes"),
-        ([1, 0.5, 2], "y, row 1: 0.5 is not a class; give whole numbers, or NaN for none"),
-        ([None, 0.5, 2], "y, row 1: 0.5 is not a class; give whole numbers, or NaN for none"),
-        ([None, {}, 2], "y: labels of type object; use integers or text"),
+        ([1, 2], "y has shape (2,), but the graph has 3 nodes"),
+        ([None, None, None], "y: no node has a label"),
+        ([0, 0, 0], "y: all nodes have the label 0"),
+        ([-1, -1, -1], "y: all nodes have the label -1"),
+        ([1, 0.5, 2], "y, row 1: 0.5 is not a class"),
+        ([None, 0.5, 2], "y, row 1: 0.5 is not a class"),
+        ([None, {}, 2], "y: labels of type object"),
     ],
 )
 def test_labels_in_memory_that_are_refused(given, message):
-    with pytest.raises(InputError) as error:
+    with refusing(message):
         number_labels(given, 3, origin="y")
-    assert str(error.value) == message
