@@ -220,7 +220,7 @@ def test_embedding_block_by_block_gives_the_same(kind, monkeypatch):
     tensors = in_double(make_graph())
     encoder = make_encoder(kind)
     whole = encoder.embed(tensors)
-    monkeypatch.setattr(encoders, "ROWS_A_BLOCK", 7)
+    monkeypatch.setattr(encoders, "ROWS_PER_BLOCK", 7)
     torch.testing.assert_close(encoder.embed(tensors), whole)
 
 

@@ -119,7 +119,7 @@ def test_views_have_the_products_and_gradients_of_their_dense_matrices(directed:
     assert 200 < int(view.adjacency.values.count_nonzero()) < len(graph.adjacency.columns)
     for matrix in (view.adjacency, view.features, shuffle_nodes(view, generator).features):
         assert isinstance(matrix, SparseMatrix)
-        assert matrix.recordable
+        assert matrix.capturable
         other = torch.randn(matrix.num_columns, 40, device=CUDA, requires_grad=True)
         weights = torch.randn(200, 40, device=CUDA)
         (found,) = torch.autograd.grad(((matrix @ other) * weights).sum(), other)

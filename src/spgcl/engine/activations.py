@@ -220,7 +220,7 @@ def gram(values: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def follow(norm: nn.BatchNorm1d, mean: Tensor, variance: Tensor, size: Tensor | int) -> None:
+def follow(norm: nn.BatchNorm1d, mean: Tensor, variance: Tensor, size: int) -> None:
     """Move the running statistics of batch norm as PyTorch does, the variance over one row less."""
     assert norm.running_mean is not None and norm.running_var is not None and norm.momentum is not None
     norm.running_mean.lerp_(mean, norm.momentum)

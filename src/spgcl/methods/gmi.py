@@ -108,7 +108,7 @@ class GMI(Method):
     def is_static(self, prepared: Prepared) -> bool:
         """Where products are kernels of fixed shapes, on CUDA, unless rows are drawn anew."""
         assert isinstance(prepared, Neighbourhoods)
-        return super().is_static(prepared) and prepared.means.recordable and not self.rebuilt_rows
+        return super().is_static(prepared) and prepared.means.capturable and not self.rebuilt_rows
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """The three terms of the paper's objective, weighted."""

@@ -73,7 +73,7 @@ class Method(nn.Module):
 
     def is_static(self, prepared: Prepared) -> bool:
         """Whether steps on this graph are all alike; an accelerator then records one and replays it."""
-        return self.static and prepared.graph.recordable
+        return self.static and prepared.graph.capturable
 
     def trained_weights(self) -> list[nn.Parameter]:
         """The weights that an optimiser gets."""

@@ -102,7 +102,7 @@ class MVGRL(Method):
     def is_static(self, prepared: Prepared) -> bool:
         """Where products are kernels of fixed shapes: on CUDA."""
         assert isinstance(prepared, TwoViews)
-        return super().is_static(prepared) and prepared.diffused.recordable
+        return super().is_static(prepared) and prepared.diffused.capturable
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Score nodes of either view, real and shuffled alike in both, against the other view's summary."""
@@ -143,7 +143,7 @@ class FullMatrix(SparseMatrix):
         )
 
     @property
-    def recordable(self) -> bool:
+    def capturable(self) -> bool:
         """On CUDA; dense products always have the same shapes."""
         return self.values.is_cuda
 

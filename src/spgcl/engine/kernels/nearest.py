@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spgcl.engine.kernels.compiled import load_kernels, rounds_factors
+from spgcl.engine.kernels.compiled import load_kernels, uses_tf32
 
 NAMES = ("largest_columns", "best_places")
 # As in the source: threads of a block.
@@ -17,7 +17,7 @@ THREADS = 256
 
 def serve(vectors: Tensor) -> bool:
     """Whether what is nearest is found so: where factors are rounded anyway, and may be halves."""
-    return rounds_factors(vectors) and bool(_kernels())
+    return uses_tf32(vectors) and bool(_kernels())
 
 
 def _kernels() -> dict[str, Any]:

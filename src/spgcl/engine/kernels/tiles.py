@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spgcl.engine.kernels.compiled import load_kernels, rounds_factors
+from spgcl.engine.kernels.compiled import load_kernels, uses_tf32
 
 NAMES = ("exponential_sums", "exponential_shares", "logistic")
 # As in the source: columns and rows that a block looks at, and what the rows of a tile are a multiple of.
@@ -20,7 +20,7 @@ LOGISTIC_SCALE = 2.0**14
 
 def serve(vectors: Tensor) -> bool:
     """Whether products of vectors may be had so: where factors are rounded to ten bits of fraction anyway."""
-    return rounds_factors(vectors) and bool(_kernels())
+    return uses_tf32(vectors) and bool(_kernels())
 
 
 def _kernels() -> dict[str, Any]:
