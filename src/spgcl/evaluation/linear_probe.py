@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from spgcl.engine.optimiser import Adam
-from spgcl.engine.recording import aside, recording
+from spgcl.engine.recording import capture, side_stream
 from spgcl.errors import InputError
 from spgcl.evaluation.checks import checked_task
 from spgcl.evaluation.fixed_rows import fixed_rows
@@ -243,13 +243,13 @@ class Training:
             self._compute(epochs)
         elif not self._warm:
             self._warm = True
-            with aside():
+            with side_stream():
                 self._compute(epochs)
         else:
             if self._recording is None:
                 self._recording = torch.cuda.CUDAGraph()
                 self._optimiser.drop_gradients()
-                with recording(self._recording):
+                with capture(self._recording):
                     self._compute(epochs)
             self._recording.replay()
         return self._rounds[:, :epochs]

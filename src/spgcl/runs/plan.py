@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from spgcl.engine.recording import waking
+from spgcl.engine.recording import initialising
 from spgcl.errors import InputError, NoFeaturesError, note
 from spgcl.evaluation.health import observer
 from spgcl.graph import Graph
@@ -181,7 +181,7 @@ def _make_room(plan: Plan) -> None:
 def _read(request: Request) -> tuple[Request, Loaded]:
     """The graph; one without features only for a method that needs none."""
     # The library reads the switch for determinism when it is first used: not yet.
-    with nullcontext() if request.deterministic else waking(request.device):
+    with nullcontext() if request.deterministic else initialising(request.device):
         try:
             return request, resolve(request.graph, request.options, request.labels)
         except NoFeaturesError:

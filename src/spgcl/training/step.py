@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from spgcl.engine.optimiser import Adam
-from spgcl.engine.recording import aside, recording
+from spgcl.engine.recording import capture, side_stream
 from spgcl.methods.method import Method, Prepared
 
 # Steps computed before one is recorded: libraries and the optimiser set themselves up in the first ones.
@@ -38,7 +38,7 @@ class Step:
             return self._compute(number)
         if self._computed < WARM_UP:
             self._computed += 1
-            with aside():
+            with side_stream():
                 return self._compute(number)
         if self._recording is None:
             self._recording = self._record(number)
@@ -59,7 +59,7 @@ class Step:
         graph = torch.cuda.CUDAGraph()
         graph.register_generator_state(self._generator)
         self._optimiser.drop_gradients()
-        with recording(graph):
+        with capture(graph):
             loss = self._compute(number)
         assert loss is not None
         return graph, loss
