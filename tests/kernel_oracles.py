@@ -20,37 +20,41 @@ def use_oracles(monkeypatch):
         monkeypatch.setattr(layers, oracle.__name__, oracle)
 
 
-def selected_product(matrix, dense, chosen, dense_rows):
-    """Chosen rows of a dense matrix times `dense`, both padded by -1."""
+def row_of_entry(pieces):
+    """The row of every entry, from rows cut into pieces."""
+    row, first, end, _ = pieces[0].long().T
+    order = first.argsort()
+    return row[order].repeat_interleave((end - first)[order])
+
+
+def dense_matrix(rows, columns, values, shape):
+    matrix = torch.zeros(shape, dtype=values.dtype, device=values.device)
+    matrix[rows, columns.long()] = values
+    return matrix
+
+
+def product(matrix, dense, chosen, dense_rows):
+    """Chosen rows of a dense matrix times `dense`; -1 skips a row or a column."""
     read = dense[dense_rows.long().clamp(min=0)] * (dense_rows >= 0)[:, None]
     return (matrix @ read)[chosen.long().clamp(min=0)] * (chosen >= 0)[:, None]
 
 
 def chosen_rows(rows, columns, values, dense, chosen, dense_rows, *, longest):
     assert int(rows.diff().max()) == longest
-    owners = torch.arange(len(rows) - 1, device=rows.device).repeat_interleave(rows.diff())
-    matrix = torch.zeros(len(rows) - 1, len(dense_rows), dtype=values.dtype, device=rows.device)
-    matrix[owners, columns.long()] = values
-    return selected_product(matrix, dense, chosen, dense_rows)
+    num_rows = len(rows) - 1
+    owners = torch.arange(num_rows, device=rows.device).repeat_interleave(rows.diff())
+    matrix = dense_matrix(owners, columns, values, (num_rows, len(dense_rows)))
+    return product(matrix, dense, chosen, dense_rows)
 
 
 def all_rows(pieces, columns, values, dense, chosen, dense_rows):
-    matrix = torch.zeros(len(chosen), len(dense_rows), dtype=values.dtype, device=columns.device)
-    for row, first, end, _ in pieces[0].tolist():
-        matrix[row, columns[first:end].long()] = values[first:end]
-    return selected_product(matrix, dense, chosen, dense_rows)
-
-
-def entries_of(pieces, columns, num_columns):
-    """Which columns every row has."""
-    found = torch.zeros(int(pieces[0][:, 0].max()) + 1, num_columns, dtype=torch.bool, device=columns.device)
-    for row, first, end, _ in pieces[0].tolist():
-        found[row, columns[first:end].long()] = True
-    return found
+    matrix = dense_matrix(row_of_entry(pieces), columns, values, (len(chosen), len(dense_rows)))
+    return product(matrix, dense, chosen, dense_rows)
 
 
 def mark_columns(pieces, columns, row_numbers, num_columns):
-    mask = entries_of(pieces, columns, num_columns)[row_numbers >= 0].any(0)
+    mask = torch.zeros(num_columns, dtype=torch.bool, device=columns.device)
+    mask[columns[row_numbers[row_of_entry(pieces)] >= 0].long()] = True
     numbers = torch.arange(num_columns, dtype=torch.int32, device=columns.device)
     return numbers.masked_fill(~mask, -1), mask.to(torch.uint8), mask.sum()
 
@@ -63,11 +67,12 @@ def assign_rows(present, length):
 
 
 def count_reaching_seeds(pieces, columns, seeds, hops, *, num_nodes, any_seed):
-    heard = entries_of(pieces, columns, num_nodes).double()
+    ones = torch.ones(len(columns), dtype=torch.float64, device=columns.device)
+    reverse = dense_matrix(row_of_entry(pieces), columns, ones, (num_nodes, num_nodes))
     reach = torch.zeros(num_nodes, len(seeds), dtype=torch.float64, device=seeds.device)
     reach[seeds, torch.arange(len(seeds), device=seeds.device)] = 1
     for _ in range(hops):
-        reach = (heard @ reach).sign()
+        reach = (reverse @ reach).sign()
     return (reach.amax(1) if any_seed else reach.sum(1)).int()
 
 
