@@ -123,7 +123,7 @@ def test_float16_keeps_nan_and_infinity(poison: float) -> None:
 def test_seeds_are_counted_as_listed() -> None:
     adjacency = GraphTensors.of(graph_with_hubs(), torch.device("cuda")).adjacency
     seeds = torch.randperm(3000, device="cuda")[:70]
-    pieces, columns = adjacency.transposed.pieces, adjacency.transposed.columns
+    pieces, columns = adjacency.transposed.pattern.pieces, adjacency.transposed.columns
     for hops in (0, 1, 2, 3):
         listed = torch.bincount(neighbourhood_lists(adjacency, seeds, hops), minlength=3000)
         for any_seed, expected in ((False, listed), (True, listed.clamp(max=1))):

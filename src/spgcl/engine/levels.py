@@ -50,7 +50,7 @@ class Level:
     def inputs(self, adjacency: SparseMatrix) -> "Level":
         """The rows that a propagation to this level reads, among those of all nodes."""
         nodes, mask, size = sparse.mark_columns(
-            adjacency.pieces, adjacency.columns, self.row_of_node, adjacency.num_columns
+            adjacency.pattern.pieces, adjacency.columns, self.row_of_node, adjacency.num_columns
         )
         return Level(nodes, nodes, mask, size)
 
@@ -78,9 +78,10 @@ class _Propagation(torch.autograd.Function):
 
 def _product(matrix: SparseMatrix, dense: Tensor, chosen: Tensor, dense_rows: Tensor) -> Tensor:
     if len(chosen) == matrix.num_rows:
-        return sparse.all_rows(matrix.pieces, matrix.columns, matrix.values, dense, chosen, dense_rows)
+        pieces = matrix.pattern.pieces
+        return sparse.all_rows(pieces, matrix.columns, matrix.values, dense, chosen, dense_rows)
     entries = (matrix.rows, matrix.columns, matrix.values)
-    return sparse.chosen_rows(*entries, dense, chosen, dense_rows, longest=matrix.longest)
+    return sparse.chosen_rows(*entries, dense, chosen, dense_rows, longest=matrix.pattern.longest)
 
 
 def encode(encoder: Encoder, graph: GraphTensors, level: Level, keys: layers.Keys) -> Tensor:

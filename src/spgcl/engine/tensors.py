@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from spgcl.engine.autograd import apply
 from spgcl.engine.kernels import step as kernels
-from spgcl.engine.kernels.sparse import Pieces, all_rows
+from spgcl.engine.kernels.sparse import all_rows
 from spgcl.engine.patterns import Pattern, tensors_of
 from spgcl.graph import Graph
 from spgcl.graph.checks import Features
@@ -80,16 +80,6 @@ class SparseMatrix:
     def pattern(self) -> Pattern:
         """Positions of the entries."""
         return self.known or Pattern(self.rows, self.columns, self.num_columns)
-
-    @property
-    def longest(self) -> int:
-        """Most entries in a row."""
-        return self.pattern.longest
-
-    @property
-    def pieces(self) -> Pieces:
-        """The rows cut into pieces of few entries, for the kernels on CUDA."""
-        return self.pattern.pieces
 
     @property
     def row_of_entry(self) -> Tensor:
@@ -173,7 +163,7 @@ class SparseMatrix:
             # cuSPARSE is as fast, but adds up long rows in a nondeterministic order.
             if self.capturable and dense.dtype == torch.float32:
                 numbers = self.pattern.row_numbers, self.pattern.column_numbers
-                return all_rows(self.pieces, self.columns, values, dense, *numbers)
+                return all_rows(self.pattern.pieces, self.columns, values, dense, *numbers)
             return self._compressed(values) @ dense
         # A sum over weighted rows of a table is this product, and the fastest CPU kernel for it.
         return torch.nn.functional.embedding_bag(

@@ -185,6 +185,18 @@ def test_observed_pairs_are_those_that_were_selected(pool_size, anchors, negativ
     assert overlaps[0] == 0 < max(overlaps)
 
 
+def test_pairs_of_the_plain_step_are_replaced(oracles):
+    """A checkpoint that the plain step left holds lists of varying length."""
+    method, prepared = in_double(small_graph(), hops=1)
+    prepared.watching = True
+    method.loss(prepared, 0, seeded())
+    covered = prepared.memory["covered"].clone()
+    captured_loss(method, prepared, seeded(1))
+    assert prepared.memory["pairs"].shape == prepared.memory["earlier_pairs"].shape == (24, 3)
+    assert method.observe(prepared)["overlapped_selection_ratio"] == 0
+    assert covered.any() and (prepared.memory["covered"] >= covered).all()
+
+
 @pytest.mark.parametrize("name", ["published-like", "paper-like"])
 def test_observing_changes_neither_the_loss_nor_the_draws(name, device):
     settings = {**SMALL, **SETTINGS[name], "dropout": 0.4}
