@@ -68,8 +68,8 @@ def two_norms(affine, training=True):
     norms = [nn.BatchNorm1d(11, affine=affine).double().train(training) for _ in range(2)]
     for norm in norms:
         norm.running_mean.add_(torch.arange(11))
-        for place, parameter in enumerate(norm.parameters()):
-            nn.init.normal_(parameter, generator=seeded(place))
+        for seed, parameter in enumerate(norm.parameters()):
+            nn.init.normal_(parameter, generator=seeded(seed))
     return norms
 
 

@@ -1,4 +1,4 @@
-"""Baselines on CUDA: a recorded step gives what a computed one gives, schedules and resuming included."""
+"""Baselines on CUDA: a replayed step equals a computed one, with schedules and resuming."""
 
 from copy import deepcopy
 from typing import Any
@@ -71,7 +71,7 @@ def trained(
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 @pytest.mark.parametrize("name", STATIC)
-def test_recorded_training_equals_computed_training(
+def test_captured_training_equals_computed_training(
     name: str, directed: bool, sparse: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recordings: list[int] = []
@@ -93,7 +93,7 @@ def test_recorded_training_equals_computed_training(
 
 
 @pytest.mark.parametrize("name", ["grace", "gca", "gae", "vgae", "gmi", "afgrl"])
-def test_recorded_training_equals_computed_training_in_half_precision(
+def test_captured_training_equals_computed_training_in_tf32(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replayed, vectors, _ = trained(name, precision="tf32")

@@ -19,7 +19,7 @@ MULTIPLE = 64
 # Side of a tile in float16, on CUDA: 512 MiB.
 HALVED_TILE = 16384
 # Largest number in float16, with room for rounding.
-HALVED_RANGE = 60000
+FLOAT16_RANGE = 60000
 # Per pair: half of the products, which are symmetric, and two more products for their gradient.
 SOFTPLUS_PRODUCTS = 1.5
 
@@ -85,7 +85,7 @@ def _softplus_in_float32(vectors: Tensor, side: int | None) -> tuple[Tensor, Ten
 def _softplus_in_float16(vectors: Tensor, side: int | None) -> tuple[Tensor, Tensor]:
     # Scaled so that no product overflows, and as few as possible underflow.
     top = vectors.abs().amax().clamp(min=1e-30)
-    scale = math.sqrt(HALVED_RANGE / vectors.shape[1]) / top
+    scale = math.sqrt(FLOAT16_RANGE / vectors.shape[1]) / top
     rows_in_float16, unit = HalvedRows(vectors * scale, side or HALVED_TILE), 1 / scale.square()
     total = vectors.new_zeros(())
 
