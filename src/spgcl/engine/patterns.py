@@ -67,14 +67,11 @@ class Pattern:
         return self.row_of_entry < self.columns
 
     @cached_property
-    def row_numbers(self) -> Tensor:
-        """Indices of all rows, for the kernels."""
-        return torch.arange(self.num_rows, dtype=torch.int32, device=self.columns.device)
-
-    @cached_property
-    def column_numbers(self) -> Tensor:
-        """Indices of all columns, for the kernels."""
-        return torch.arange(self.num_columns, dtype=torch.int32, device=self.columns.device)
+    def indices(self) -> tuple[Tensor, Tensor]:
+        """Indices of all rows and of all columns, for the kernels on CUDA."""
+        device, sizes = self.columns.device, (self.num_rows, self.num_columns)
+        rows, columns = (torch.arange(size, dtype=torch.int32, device=device) for size in sizes)
+        return rows, columns
 
     @cached_property
     def transposed(self) -> tuple["Pattern", Tensor]:

@@ -162,8 +162,8 @@ class SparseMatrix:
         if dense.device.type == "cuda":
             # cuSPARSE is as fast, but adds up long rows in a nondeterministic order.
             if self.capturable and dense.dtype == torch.float32:
-                numbers = self.pattern.row_numbers, self.pattern.column_numbers
-                return all_rows(self.pattern.pieces, self.columns, values, dense, *numbers)
+                pattern = self.pattern
+                return all_rows(pattern.pieces, self.columns, values, dense, *pattern.indices)
             return self._compressed(values) @ dense
         # A sum over weighted rows of a table is this product, and the fastest CPU kernel for it.
         return torch.nn.functional.embedding_bag(
