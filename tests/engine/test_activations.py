@@ -1,14 +1,11 @@
-"""What is done in few passes on CPU against modules of torch: the same values and gradients in float64."""
+"""The fused operations on CPU against modules of torch: the same values and gradients in float64."""
 
 import pytest
 import torch
+from graphs import seeded
 from torch import nn
 
 from spgcl.engine.activations import activate, dropout_factors, gram, normalise, normalised_product
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def inputs(height=30, width=11):
@@ -31,8 +28,8 @@ def compare(outcome, expected, sources, other_sources):
 def test_activation_and_dropout_are_those_of_torch(slope, rate):
     activation = nn.ReLU() if slope is None else nn.PReLU(init=slope).double()
     values = inputs()
-    outcome = activate(values, activation, rate, seeded())
-    factors = dropout_factors(values.shape, rate, seeded(), values.dtype)
+    outcome = activate(values, activation, rate, seeded(0))
+    factors = dropout_factors(values.shape, rate, seeded(0), values.dtype)
     sources = [values, *activation.parameters()]
     compare(outcome, activation(values) * factors, sources, sources)
 
@@ -71,8 +68,8 @@ def two_norms(affine, training=True):
     norms = [nn.BatchNorm1d(11, affine=affine).double().train(training) for _ in range(2)]
     for norm in norms:
         norm.running_mean.add_(torch.arange(11))
-        for place, parameter in enumerate(norm.parameters()):
-            nn.init.normal_(parameter, generator=seeded(place))
+        for seed, parameter in enumerate(norm.parameters()):
+            nn.init.normal_(parameter, generator=seeded(seed))
     return norms
 
 

@@ -60,7 +60,7 @@ def test_on_cuda_rows_of_zeros_fill_up_a_multiple() -> None:
 @on_cuda
 @pytest.mark.parametrize("scale", [1e-4, 0.3, 30.0])
 @pytest.mark.parametrize(("count", "side"), [(5, None), (100, 64), (803, None), (1501, 1024), (1280, 512)])
-def test_halves_have_the_value_and_gradient_of_doubles(
+def test_float16_has_the_value_and_gradient_of_float64(
     count: int, side: int | None, scale: float, launches: Callable[[ModuleType], list[str]]
 ) -> None:
     launched = launches(tiles)
@@ -80,7 +80,7 @@ def test_halves_have_the_value_and_gradient_of_doubles(
 
 @on_cuda
 @pytest.mark.parametrize("count", [5, 100])
-def test_halves_of_zeros_have_a_value_and_no_gradient(count: int) -> None:
+def test_float16_zeros_have_a_value_and_no_gradient(count: int) -> None:
     rows = torch.zeros(count, 8, device="cuda", requires_grad=True)
     with arithmetic(torch.device("cuda"), "tf32"):
         found = summed_softplus(rows)

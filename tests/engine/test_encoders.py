@@ -4,35 +4,26 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from scipy import sparse
+from graphs import CPU, make_graph
 from torch import nn
 
 from spgcl.engine import encoders
 from spgcl.engine.encoders import Encoder, drop
 from spgcl.engine.tensors import GraphTensors, SparseMatrix
 from spgcl.errors import InputError
-from spgcl.graph import Graph
 
 # Importing PyTorch Geometric runs torch.jit.script once, which torch calls deprecated.
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
 
-CPU = torch.device("cpu")
 KINDS = ("gcn", "gat", "gin", "sage", "mlp")
 NUM_NODES, WIDTH = 40, 12
 ISOLATED = NUM_NODES - 1
 
 
-def make_graph(*, directed=False, weighted=False, sparse_features=False, seed=0):
-    generator = np.random.default_rng(seed)
-    sources, targets = generator.integers(0, ISOLATED, (2, 90))
-    features = generator.normal(size=(NUM_NODES, WIDTH)).astype(np.float32)
-    if sparse_features:
-        # Below the density from which features are kept dense.
-        features = sparse.csr_array(features * (generator.random(features.shape) < 0.07))
-    weights = generator.uniform(0.1, 3, 90) if weighted else None
-    return Graph.from_edges(sources, targets, features, weights=weights, directed=directed)
+def small_graph(**options):
+    return make_graph(NUM_NODES, WIDTH, **options)
 
 
 def in_double(graph):
@@ -91,7 +82,7 @@ def geometric_gcn(encoder, graph, tensors):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("directed", [False, True])
 def test_gcn_is_that_of_pytorch_geometric(directed, weighted, sparse_features, layers, widening):
-    graph = make_graph(directed=directed, weighted=weighted, sparse_features=sparse_features)
+    graph = small_graph(directed=directed, weighted=weighted, sparse_features=sparse_features)
     tensors = in_double(graph)
     assert isinstance(tensors.features, SparseMatrix) == sparse_features
     encoder = make_encoder(layers=layers, widening=widening)
@@ -115,7 +106,7 @@ def geometric_layer(kind):
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("kind", ["gat", "gin", "sage"])
 def test_message_passing_is_that_of_pytorch_geometric(kind, directed):
-    graph = make_graph(directed=directed)
+    graph = small_graph(directed=directed)
     tensors = in_double(graph)
     encoder = make_encoder(kind, layers=1)
     sources, targets = (torch.from_numpy(np.array(end, dtype=np.int64)) for end in graph.adjacency.nonzero())
@@ -134,7 +125,7 @@ def naive_mlp(encoder, hidden):
 
 @pytest.mark.parametrize("sparse_features", [False, True])
 def test_the_mlp_does_not_look_at_edges(sparse_features):
-    tensors = in_double(make_graph(sparse_features=sparse_features))
+    tensors = in_double(small_graph(sparse_features=sparse_features))
     encoder = make_encoder("mlp")
     torch.testing.assert_close(
         encoder(tensors, None, None), naive_mlp(encoder, dense_features(tensors)), rtol=1e-6, atol=1e-8
@@ -146,7 +137,7 @@ def test_the_mlp_does_not_look_at_edges(sparse_features):
 @pytest.mark.parametrize("layers", [1, 2, 3])
 @pytest.mark.parametrize("kind", KINDS)
 def test_chosen_rows_are_those_of_the_whole_graph(kind, layers, sparse_features, directed):
-    tensors = in_double(make_graph(sparse_features=sparse_features, directed=directed))
+    tensors = in_double(small_graph(sparse_features=sparse_features, directed=directed))
     encoder = make_encoder(kind, layers=layers)
     whole = encoder(tensors, None, None)
     for rows in ([ISOLATED], [30, 2, 5, 19], list(range(NUM_NODES))):
@@ -160,10 +151,10 @@ def naive_layers(encoder, tensors, rows):
     if encoder.kind == "gcn":
         adjacency = tensors.adjacency.dense().double()
     hidden = dense_features(tensors)
-    for place, layer in enumerate(encoder.convolutions):
+    for index, layer in enumerate(encoder.convolutions):
         hidden = adjacency @ hidden @ layer.weight + layer.bias
         if len(encoder.norms):
-            norm, variance = encoder.norms[place], hidden.var(dim=0, correction=0)
+            norm, variance = encoder.norms[index], hidden.var(dim=0, correction=0)
             hidden = (hidden - hidden.mean(dim=0)) / (variance + norm.eps).sqrt()
             hidden = hidden if norm.weight is None else hidden * norm.weight + norm.bias
         hidden = encoder.activation(hidden)
@@ -185,7 +176,7 @@ def test_slices_of_columns_give_the_numbers_and_gradients_of_whole_layers(
     monkeypatch.setattr(encoders, "MANY_ROWS", 0 if by_covariance else NUM_NODES + 1)
     monkeypatch.setattr(encoders, "CACHED_FLOATS", 1)
     monkeypatch.setattr(encoders, "DENSE_COLUMNS", 32)
-    tensors = in_double(make_graph(sparse_features=sparse_features))
+    tensors = in_double(small_graph(sparse_features=sparse_features))
     # Three slices, the last one narrower; or as many of a wider layer.
     settings = {"layers": layers, "widening": widening, "hidden": 80 // widening}
     encoder = make_encoder(kind, batch_norm=batch_norm, **settings).train()
@@ -208,7 +199,7 @@ def test_slices_of_columns_give_the_numbers_and_gradients_of_whole_layers(
 def test_dropout_differs_from_slice_to_slice(sparse_features, monkeypatch):
     monkeypatch.setattr(encoders, "CACHED_FLOATS", 1)
     monkeypatch.setattr(encoders, "DENSE_COLUMNS", 32)
-    tensors = in_double(make_graph(sparse_features=sparse_features))
+    tensors = in_double(small_graph(sparse_features=sparse_features))
     encoder = make_encoder(layers=1, hidden=64, dropout=0.5).train()
     dropped = encoder(tensors, None, torch.Generator().manual_seed(0)) == 0
     assert 0.4 < float(dropped.double().mean()) < 0.6
@@ -217,23 +208,23 @@ def test_dropout_differs_from_slice_to_slice(sparse_features, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["gat", "gin", "sage"])
 def test_embedding_block_by_block_gives_the_same(kind, monkeypatch):
-    tensors = in_double(make_graph())
+    tensors = in_double(small_graph())
     encoder = make_encoder(kind)
     whole = encoder.embed(tensors)
-    monkeypatch.setattr(encoders, "ROWS_A_BLOCK", 7)
+    monkeypatch.setattr(encoders, "ROWS_PER_BLOCK", 7)
     torch.testing.assert_close(encoder.embed(tensors), whole)
 
 
 @pytest.mark.parametrize("kind", ["gat", "gin", "sage"])
 def test_edge_weights_are_refused_where_they_cannot_be_used(kind):
-    tensors = in_double(make_graph(weighted=True))
-    with pytest.raises(InputError, match=f"the {kind} encoder cannot use edge weights; take gcn"):
+    tensors = in_double(small_graph(weighted=True))
+    with pytest.raises(InputError, match="edge weights"):
         make_encoder(kind)(tensors, None, None)
 
 
 @pytest.mark.parametrize("layers", [0, 4])
 def test_an_encoder_has_one_to_three_layers(layers):
-    with pytest.raises(InputError, match=f"layers is {layers}; encoders have 1 to 3"):
+    with pytest.raises(InputError, match=f"layers is {layers}"):
         make_encoder(layers=layers)
 
 
@@ -243,14 +234,14 @@ def naive_normalised(rows):
         values = rows[:, column].tolist()
         mean = sum(values) / len(values)
         variance = sum((value - mean) ** 2 for value in values) / len(values)
-        for place, value in enumerate(values):
-            result[place, column] = (value - mean) / (variance + 1e-5) ** 0.5
+        for row, value in enumerate(values):
+            result[row, column] = (value - mean) / (variance + 1e-5) ** 0.5
     return result
 
 
 @pytest.mark.parametrize("rows", [None, [4, 9, 21, 33, ISOLATED]])
 def test_batch_norm_sees_the_rows_it_is_evaluated_for(rows):
-    tensors = in_double(make_graph())
+    tensors = in_double(small_graph())
     encoder = make_encoder(layers=1, batch_norm="plain").train()
     chosen = None if rows is None else torch.tensor(rows)
     nodes = list(range(NUM_NODES)) if rows is None else rows
@@ -266,13 +257,13 @@ def test_batch_norm_is_plain_affine_or_absent():
     names = {kind: {name for name, _ in make_encoder(batch_norm=kind).named_parameters()} for kind in choices}
     assert names["plain"] == names["none"]
     assert names["affine"] - names["plain"] == {
-        f"norms.{place}.{part}" for place in (0, 1) for part in ("weight", "bias")
+        f"norms.{layer}.{part}" for layer in (0, 1) for part in ("weight", "bias")
     }
     assert len(make_encoder(batch_norm="none").norms) == 0 < len(make_encoder(batch_norm="plain").norms)
 
 
 def test_embedding_uses_running_statistics_and_leaves_training_mode():
-    tensors = in_double(make_graph())
+    tensors = in_double(small_graph())
     encoder = make_encoder(batch_norm="affine", dropout=0.5).train()
     before = {name: value.clone() for name, value in encoder.state_dict().items()}
     first, second = encoder.embed(tensors), encoder.embed(tensors)
@@ -292,7 +283,7 @@ def test_embedding_is_what_the_layers_give_one_after_the_other(
 ):
     monkeypatch.setattr(encoders, "CACHED_FLOATS", 1)
     monkeypatch.setattr(encoders, "DENSE_COLUMNS", 32)
-    tensors = in_double(make_graph(sparse_features=sparse_features))
+    tensors = in_double(small_graph(sparse_features=sparse_features))
     settings = {"batch_norm": batch_norm, "activation": activation, "hidden": 80}
     encoder = make_encoder(kind, **settings).train()
     for weight in (norm.weight for norm in encoder.norms if norm.affine):
@@ -331,7 +322,7 @@ def test_dropout_is_decided_by_its_generator():
 
 
 def test_dropout_follows_every_layer_in_training_only():
-    tensors = in_double(make_graph())
+    tensors = in_double(small_graph())
     encoder = make_encoder(dropout=0.5)
     whole = encoder.eval()(tensors, None, torch.Generator().manual_seed(0))
     assert (whole != 0).all()

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from spgcl.engine.optimiser import Adam
+from spgcl.engine.recording import captured, side_stream
 
 SHAPES = [(7, 5), (33,), (), (4, 3, 2)]
 DECAYS = (0.3, 0.0)
@@ -28,9 +29,9 @@ def grouped(weights):
 def set_gradients(weights, number):
     """Other ones at every update; the second weight has none at each third."""
     generator = torch.Generator().manual_seed(number)
-    for place, weight in enumerate(weights):
-        slope = torch.randn(weight.shape, generator=generator, dtype=weight.dtype)
-        weight.grad = None if place == 1 and number % 3 == 1 else slope.to(weight.device)
+    for index, weight in enumerate(weights):
+        gradient = torch.randn(weight.shape, generator=generator, dtype=weight.dtype)
+        weight.grad = None if index == 1 and number % 3 == 1 else gradient.to(weight.device)
 
 
 def update(optimiser, weights, numbers):
@@ -60,10 +61,10 @@ def test_weights_and_moments_are_those_of_torch(decoupled, dtype):
         reference.step()
         assert as_bytes(weights) == as_bytes(theirs)
     found = optimiser.state()
-    for place, weight in enumerate(theirs):
+    for index, weight in enumerate(theirs):
         names = {"updates": "step", "first": "exp_avg", "second": "exp_avg_sq"}
         for name, their_name in names.items():
-            assert as_bytes([found[f"{place}/{name}"]]) == as_bytes([reference.state[weight][their_name]])
+            assert as_bytes([found[f"{index}/{name}"]]) == as_bytes([reference.state[weight][their_name]])
     assert len(found) == 3 * len(SHAPES)
 
 
@@ -117,32 +118,27 @@ def test_dropped_gradients_are_gone():
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
 @KINDS
-def test_recorded_updates_are_the_computed_ones_at_a_changing_rate(decoupled):
-    slopes = [torch.randn(len(RATES), *shape, device="cuda") for shape in SHAPES]
-    computed, recorded = make_weights(device="cuda"), make_weights(device="cuda")
-    theirs, ours = (Adam(grouped(weights), RATES[0], decoupled=decoupled) for weights in (computed, recorded))
-    for weight, slope in zip(recorded, slopes, strict=True):
-        weight.grad = slope[0].clone()
-    aside = torch.cuda.Stream()
-    aside.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(aside):
+def test_captured_updates_are_the_computed_ones_at_a_changing_rate(decoupled):
+    gradients = [torch.randn(len(RATES), *shape, device="cuda") for shape in SHAPES]
+    computed, replayed = make_weights(device="cuda"), make_weights(device="cuda")
+    theirs, ours = (Adam(grouped(weights), RATES[0], decoupled=decoupled) for weights in (computed, replayed))
+    for weight, gradient in zip(replayed, gradients, strict=True):
+        weight.grad = gradient[0].clone()
+    with side_stream():
         ours.step()
-    torch.cuda.current_stream().wait_stream(aside)
-    recording = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(recording):
-        ours.step()
+    replay, _ = captured(ours.step)
     seen = []
     for number, rate in enumerate(RATES):
         theirs.rate = ours.rate = rate
-        for weight, other, slope in zip(computed, recorded, slopes, strict=True):
-            weight.grad = slope[number].clone()
-            other.grad.copy_(slope[number])
+        for weight, other, gradient in zip(computed, replayed, gradients, strict=True):
+            weight.grad = gradient[number].clone()
+            other.grad.copy_(gradient[number])
         theirs.step()
         if number:
-            recording.replay()
-        for weight, other in zip(computed, recorded, strict=True):
+            replay()
+        for weight, other in zip(computed, replayed, strict=True):
             assert torch.equal(weight, other)
-        seen.append(recorded[0].detach().clone())
+        seen.append(replayed[0].detach().clone())
     # At a rate of zero nothing moves, by decay neither.
     assert [torch.equal(*pair) for pair in pairwise(seen)] == [rate == 0 for rate in RATES[1:]]
 

@@ -114,7 +114,7 @@ def test_gradients_of_a_symmetric_product_match_finite_differences():
 @pytest.mark.parametrize("rows_a_part", [1, 2, 3, 7])
 def test_gradients_added_up_from_parts_of_the_rows_are_the_same(rows_a_part, monkeypatch):
     monkeypatch.setattr(patterns, "LEAST_ENTRIES", 0)
-    monkeypatch.setattr(patterns, "ROWS_A_PART", rows_a_part)
+    monkeypatch.setattr(patterns, "ROWS_PER_PART", rows_a_part)
     matrix, dense = random_matrix()
     assert len(matrix._transposed_parts) == -(-7 // rows_a_part)
     other = torch.randn(5, 3, dtype=torch.float64, requires_grad=True)
@@ -124,7 +124,7 @@ def test_gradients_added_up_from_parts_of_the_rows_are_the_same(rows_a_part, mon
 
 
 def test_thin_parts_of_the_rows_are_left_together(monkeypatch):
-    monkeypatch.setattr(patterns, "ROWS_A_PART", 2)
+    monkeypatch.setattr(patterns, "ROWS_PER_PART", 2)
     matrix, _ = random_matrix()
     (part,) = matrix._transposed_parts
     assert torch.equal(part.dense(), matrix.transposed.dense())
@@ -135,7 +135,7 @@ def test_thin_parts_of_the_rows_are_left_together(monkeypatch):
 def test_other_values_at_the_same_entries(lasting, rows_a_part, monkeypatch):
     """Products and gradients are those of the new values, and the pattern is worked on once."""
     monkeypatch.setattr(patterns, "LEAST_ENTRIES", 0)
-    monkeypatch.setattr(patterns, "ROWS_A_PART", rows_a_part)
+    monkeypatch.setattr(patterns, "ROWS_PER_PART", rows_a_part)
     matrix, dense = random_matrix()
     matrix = replace(matrix, lasting=lasting)
     other = torch.randn(5, 3, dtype=torch.float64, requires_grad=True)

@@ -1,4 +1,4 @@
-"""Baselines on CUDA: a recorded step gives what a computed one gives, schedules and resuming included."""
+"""Baselines on CUDA: a replayed step equals a computed one, with schedules and resuming."""
 
 from copy import deepcopy
 from typing import Any
@@ -71,7 +71,7 @@ def trained(
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 @pytest.mark.parametrize("name", STATIC)
-def test_recorded_training_equals_computed_training(
+def test_captured_training_equals_computed_training(
     name: str, directed: bool, sparse: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recordings: list[int] = []
@@ -93,7 +93,7 @@ def test_recorded_training_equals_computed_training(
 
 
 @pytest.mark.parametrize("name", ["grace", "gca", "gae", "vgae", "gmi", "afgrl"])
-def test_recorded_training_equals_computed_training_in_half_precision(
+def test_captured_training_equals_computed_training_in_tf32(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replayed, vectors, _ = trained(name, precision="tf32")
@@ -119,7 +119,7 @@ def test_views_have_the_products_and_gradients_of_their_dense_matrices(directed:
     assert 200 < int(view.adjacency.values.count_nonzero()) < len(graph.adjacency.columns)
     for matrix in (view.adjacency, view.features, shuffle_nodes(view, generator).features):
         assert isinstance(matrix, SparseMatrix)
-        assert matrix.recordable
+        assert matrix.capturable
         other = torch.randn(matrix.num_columns, 40, device=CUDA, requires_grad=True)
         weights = torch.randn(200, 40, device=CUDA)
         (found,) = torch.autograd.grad(((matrix @ other) * weights).sum(), other)

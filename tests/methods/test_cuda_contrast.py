@@ -1,4 +1,4 @@
-"""The objective over all pairs of nodes on CUDA, in half precision where factors may be rounded."""
+"""The objective over all pairs of nodes on CUDA, in float16 if TF32 is allowed."""
 
 from collections.abc import Callable
 from types import ModuleType
@@ -45,7 +45,7 @@ SIZES = [(5, 16384), (100, 64), (803, 16384), (1501, 1024), (1280, 512)]
 @pytest.mark.parametrize("width", [24, 20])
 @pytest.mark.parametrize("temperature", [0.1, 0.4, 1.0])
 @pytest.mark.parametrize("likeness", [0.0, 3.0], ids=["unlike", "alike"])
-def test_halves_have_the_value_and_gradient_of_doubles(
+def test_float16_has_the_value_and_gradient_of_float64(
     num_nodes: int,
     side: int,
     width: int,
@@ -74,7 +74,7 @@ def test_the_same_input_gives_the_same_bytes() -> None:
 
 
 @pytest.mark.parametrize(("precision", "temperature"), [("float32", 0.4), ("tf32", 0.09)])
-def test_whole_factors_and_low_temperatures_stay_in_float32(
+def test_float32_and_low_temperatures_stay_in_float32(
     precision: str, temperature: float, launched: list[str]
 ) -> None:
     loss, gradients = value_and_gradients(two_views(50, 24, 0.0), temperature, precision)

@@ -81,10 +81,10 @@ def test_a_device_that_cannot_be_woken_stops_nobody(monkeypatch: pytest.MonkeyPa
         raise FailedError
 
     monkeypatch.setattr(recording, "_first_products", fail)
-    with recording.waking(torch.device("cuda")):
+    with recording.initialising(torch.device("cuda")):
         done = True
     assert done and woken == [torch.device("cuda")]
-    with recording.waking(CPU):
+    with recording.initialising(CPU):
         pass
     assert len(woken) == 1
 
@@ -92,7 +92,7 @@ def test_a_device_that_cannot_be_woken_stops_nobody(monkeypatch: pytest.MonkeyPa
 def test_an_error_does_not_wait_for_a_device_that_is_being_woken(monkeypatch: pytest.MonkeyPatch) -> None:
     reported = threading.Event()
     monkeypatch.setattr(recording, "_first_products", lambda _: reported.wait(timeout=30))
-    with pytest.raises(FailedError), recording.waking(torch.device("cuda")):
+    with pytest.raises(FailedError), recording.initialising(torch.device("cuda")):
         raise FailedError
     # Still being woken when the error was here.
     waiting = [one for one in threading.enumerate() if one.name.startswith("ThreadPoolExecutor")]

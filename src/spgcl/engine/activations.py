@@ -6,21 +6,23 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import batch_norm, leaky_relu, leaky_relu_
 
-# Columns of a Gram matrix that are computed at once; what lies below its diagonal is copied.
+from spgcl.engine.autograd import apply
+
+# Columns of a Gram matrix that are computed at once; entries below the diagonal are copied.
 _GRAM_COLUMNS = 256
-# Dropout decides by this many random bits an entry, which keep a rate to within a hundred-thousandth.
+# Random bits per entry by which dropout decides; they keep a rate to within a hundred-thousandth.
 _BITS = 16
 
 
 def activate(
     values: Tensor, activation: nn.Module, rate: float = 0.0, generator: torch.Generator | None = None
 ) -> Tensor:
-    """Activation, then dropout where there is a generator.
+    """Activation, then dropout if there is a generator.
 
     Args:
-        values: What comes in, of any shape.
+        values: Input of any shape.
         activation: A ReLU, or a PReLU with one slope.
-        rate: Share of entries set to zero; the others are scaled up.
+        rate: Fraction of entries set to zero; the others are scaled up.
         generator: Decides which.
     """
     factors = None
@@ -30,12 +32,11 @@ def activate(
         active: Tensor = activation(values)
         return active if factors is None else active * factors
     slope = activation.weight if isinstance(activation, nn.PReLU) else values.new_zeros(1)
-    result: Tensor = _Activation.apply(values, slope, factors)  # type: ignore[no-untyped-call]
-    return result
+    return apply(_Activation, values, slope, factors)
 
 
 def activate_in_place(values: Tensor, activation: nn.Module) -> Tensor:
-    """The activation in the memory of what comes in, where no gradient is asked for."""
+    """The activation, in the memory of its input; without gradient."""
     if isinstance(activation, nn.PReLU):
         return leaky_relu_(values, float(activation.weight))
     return values.relu_()
@@ -65,7 +66,7 @@ def dropout_factors(shape: torch.Size, rate: float, generator: torch.Generator, 
     if generator.device.type != "cpu":
         drawn = torch.rand(shape, dtype=dtype, generator=generator, device=generator.device)
         return drawn.ge_(rate).div_(1 - rate)
-    # A generator on CPU runs on one thread; one word of it decides for four entries.
+    # A generator on CPU runs on one thread, so each 64-bit word decides for four entries.
     words = torch.empty(-(-shape.numel() * _BITS // 64), dtype=torch.int64)
     drawn = words.random_(-(2**63), None, generator=generator).view(torch.int16)[: shape.numel()]
     dropped = round(rate * 2**_BITS) - 2 ** (_BITS - 1)
@@ -79,20 +80,18 @@ def normalise(
     rows: Tensor | None = None,
     bias: Tensor | None = None,
 ) -> Tensor:
-    """Batch norm of some of its columns; where rows are named, only they are given back.
+    """Batch norm of some of its columns, for all rows or for those given.
 
-    The statistics come from all rows either way. How many batches were seen is left to the caller to count.
-    In training a bias may be given beside the values: it is taken away again, but for the running mean.
+    The statistics come from all rows. The caller counts the batches. In training a bias may be passed that
+    was not added to the values: batch norm would cancel it, so only the running mean gets it.
     """
     mean, variance = _part(norm.running_mean, columns), _part(norm.running_var, columns)
     scale, shift = _part(norm.weight, columns), _part(norm.bias, columns)
     momentum = norm.momentum or 0.0
-    # Torch keeps the running mean for the way back, so that it may not change any more.
+    # Torch saves the running mean for the backward pass, so it must not change in place.
     moved = mean if bias is None or mean is None else mean.clone()
     if rows is not None and norm.training and values.device.type == "cpu" and len(values) > 1:
-        result: Tensor = _NormalRows.apply(  # type: ignore[no-untyped-call]
-            values, scale, shift, rows, moved, variance, momentum, norm.eps
-        )
+        result = apply(_NormalRows, values, scale, shift, rows, moved, variance, momentum, norm.eps)
     else:
         result = batch_norm(values, moved, variance, scale, shift, norm.training, momentum, norm.eps)
         result = result if rows is None else result.index_select(0, rows)
@@ -106,19 +105,16 @@ def normalised_product(
 ) -> Tensor:
     """Some rows of the batch norm, in training, of a product with weights; statistics come from all rows.
 
-    The variance of a column of the product is a form in the covariance of the inputs, and the gradient of the
-    statistics is linear in them: the product itself is computed for the rows that are asked for alone, two
-    products over all rows with fewer operations take the place of three. The inputs are centred where they
-    are, so nothing else may read them.
+    The variance of a column of the product is a quadratic form in the covariance of the inputs, and the
+    gradient of the statistics is linear in the inputs. So the product itself is computed for the given rows
+    only, and two smaller products over all rows replace three. The inputs are centred in place: nothing else
+    may read them.
     """
-    result: Tensor = _NormalProduct.apply(  # type: ignore[no-untyped-call]
-        inputs, weight, bias, norm.weight, norm.bias, rows, norm
-    )
-    return result
+    return apply(_NormalProduct, inputs, weight, bias, norm.weight, norm.bias, rows, norm)
 
 
 def folded(weight: Tensor, bias: Tensor, norm: nn.BatchNorm1d) -> tuple[Tensor, Tensor]:
-    """Weights and bias of a layer whose output is that of batch norm with its running statistics."""
+    """Weights and bias of a layer that includes batch norm with its running statistics."""
     assert norm.running_mean is not None and norm.running_var is not None
     factor = (norm.running_var + norm.eps).rsqrt()
     if norm.affine:
@@ -157,7 +153,7 @@ class _NormalRows(torch.autograd.Function):
         values, scale, rows, mean, inverse, normal = ctx.saved_tensors
         to_shift, to_scale = gradient.sum(0), (gradient * normal).sum(0)
         factor = inverse if scale is None else inverse * scale
-        # Through mean and variance every row gets a gradient, which is linear in its own value.
+        # Through mean and variance every row gets a gradient that is linear in its own value.
         slope = factor * inverse * to_scale / -len(values)
         offset = factor * to_shift / -len(values) - slope * mean
         back = torch.addcmul(offset, values, slope).index_add_(0, rows, gradient * factor)
@@ -197,7 +193,7 @@ class _NormalProduct(torch.autograd.Function):
         to_shift, to_scale = gradient.sum(0), (gradient * normal).sum(0)
         factor = inverse if scale is None else inverse * scale
         direct = gradient * factor
-        # Of the gradient of the product, what every row gets through variance (by its own value) and mean.
+        # Parts of the gradient that every row gets through the variance, times its value, and the mean.
         through_variance = factor * inverse * to_scale / -len(centred)
         through_mean = factor * to_shift / -len(centred)
         to_weight = (chosen.T @ direct).addcmul_(spread, through_variance, value=len(centred))
@@ -208,7 +204,7 @@ class _NormalProduct(torch.autograd.Function):
 
 
 def gram(values: Tensor) -> Tensor:
-    """Products of all pairs of columns, each pair computed once but for those close to the diagonal."""
+    """Products of all pairs of columns; except near the diagonal, each pair is computed once."""
     width = values.shape[1]
     result = values.new_empty(width, width)
     for start in range(0, width, _GRAM_COLUMNS):
@@ -220,8 +216,8 @@ def gram(values: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def follow(norm: nn.BatchNorm1d, mean: Tensor, variance: Tensor, size: Tensor | int) -> None:
-    """Move the running statistics of batch norm as PyTorch does, the variance over one row less."""
+def follow(norm: nn.BatchNorm1d, mean: Tensor, variance: Tensor, size: int) -> None:
+    """Update the running statistics of batch norm as PyTorch does, with the unbiased variance."""
     assert norm.running_mean is not None and norm.running_var is not None and norm.momentum is not None
     norm.running_mean.lerp_(mean, norm.momentum)
     norm.running_var.lerp_(variance * size / (size - 1), norm.momentum)

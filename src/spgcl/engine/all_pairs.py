@@ -9,30 +9,31 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad, softplus
 
+from spgcl.engine.autograd import apply
 from spgcl.engine.kernels import tiles
 
-# Side of a square tile: it stays in a processor's cache, or keeps an accelerator busy.
+# Side of a square tile: small enough for a processor's cache, large enough to keep an accelerator busy.
 TILE = {"cpu": 1024, "cuda": 4096}
-# Matrix products on CUDA are several times slower where a row of theirs is no multiple of a few numbers long.
+# Matrix products on CUDA are several times slower if the length of their rows is not such a multiple.
 MULTIPLE = 64
-# Side of a tile in half precision, on CUDA: 512 MiB.
+# Side of a tile in float16, on CUDA: 512 MiB.
 HALVED_TILE = 16384
-# What a number in half precision may be, with room for rounding.
-HALVED_RANGE = 60000
-# For every pair: half of the products, which are symmetric, and two products more for the gradient of these.
+# Largest number in float16, with room for rounding.
+FLOAT16_RANGE = 60000
+# Per pair: half of the products, which are symmetric, and two more products for their gradient.
 SOFTPLUS_PRODUCTS = 1.5
 
 Tile = tuple[slice, slice, Tensor]
 
 
 def upper_tiles(num_rows: int, side: int) -> Iterator[tuple[slice, slice]]:
-    """Rows and columns of square tiles on and above the diagonal: of a symmetric matrix they tell all."""
+    """Rows and columns of square tiles on and above the diagonal, for a symmetric matrix."""
     spans = [slice(start, start + side) for start in range(0, num_rows, side)]
     return combinations_with_replacement(spans, 2)
 
 
 def extended(vectors: Tensor) -> Tensor:
-    """On CUDA with rows of zeros below, up to a multiple that matrix products are quick with."""
+    """The vectors, on CUDA with rows of zeros up to a multiple for which matrix products are fast."""
     return pad(vectors, (0, 0, 0, -len(vectors) % MULTIPLE)) if vectors.is_cuda else vectors
 
 
@@ -40,22 +41,21 @@ def summed_softplus(vectors: Tensor, side: int | None = None) -> Tensor:
     """The sum of softplus(z_i . z_j) over all ordered pairs of rows, a row with itself included.
 
     Args:
-        vectors: One row a node.
-        side: Rows and columns of a tile; by the device when None.
+        vectors: One row per node.
+        side: Rows and columns of a tile; chosen by the device if None.
     """
-    total: Tensor = _SummedSoftplus.apply(vectors, side)  # type: ignore[no-untyped-call]
-    return total
+    return apply(_SummedSoftplus, vectors, side)
 
 
 class _SummedSoftplus(torch.autograd.Function):
-    """The gradient is found in the same pass over the tiles: keeping products would take N x N.
+    """The gradient is computed in the same pass over the tiles: keeping all products would take N x N.
 
-    Products are symmetric: a tile beside the diagonal stands for the one across it, too.
+    Products are symmetric: a tile above the diagonal counts for its mirror image too.
     """
 
     @staticmethod
     def forward(ctx: Any, vectors: Tensor, side: int | None) -> Tensor:
-        summed = _softplus_of_halves if tiles.serve(vectors) else _softplus_of_floats
+        summed = _softplus_in_float16 if tiles.serve(vectors) else _softplus_in_float32
         total, gradients = summed(vectors, side)
         ctx.save_for_backward(gradients)
         return total
@@ -66,7 +66,7 @@ class _SummedSoftplus(torch.autograd.Function):
         return gradient * gradients, None
 
 
-def _softplus_of_floats(vectors: Tensor, side: int | None) -> tuple[Tensor, Tensor]:
+def _softplus_in_float32(vectors: Tensor, side: int | None) -> tuple[Tensor, Tensor]:
     side = side or TILE.get(vectors.device.type, TILE["cuda"])
     numbers = extended(vectors)
     total, gradients = vectors.new_zeros(()), torch.zeros_like(numbers)
@@ -77,44 +77,44 @@ def _softplus_of_floats(vectors: Tensor, side: int | None) -> tuple[Tensor, Tens
         gradients[rows].addmm_(products, numbers[columns], alpha=2)
         if rows != columns:
             gradients[columns].addmm_(products.T, numbers[rows], alpha=2)
-    # Rows of zeros add softplus(0) a pair.
+    # Every pair with a row of zeros adds softplus(0).
     added = len(numbers) ** 2 - len(vectors) ** 2
     return total - added * math.log(2), gradients[: len(vectors)]
 
 
-def _softplus_of_halves(vectors: Tensor, side: int | None) -> tuple[Tensor, Tensor]:
-    # Scaled so that no product is out of range, and as few as can be are below it.
+def _softplus_in_float16(vectors: Tensor, side: int | None) -> tuple[Tensor, Tensor]:
+    # Scaled so that no product overflows, and as few as possible underflow.
     top = vectors.abs().amax().clamp(min=1e-30)
-    scale = math.sqrt(HALVED_RANGE / vectors.shape[1]) / top
-    halves, unit = HalvedRows(vectors * scale, side or HALVED_TILE), 1 / scale.square()
+    scale = math.sqrt(FLOAT16_RANGE / vectors.shape[1]) / top
+    rows_in_float16, unit = HalvedRows(vectors * scale, side or HALVED_TILE), 1 / scale.square()
     total = vectors.new_zeros(())
 
-    def settle(rows: slice, columns: slice, products: Tensor) -> None:
-        width = len(halves.rows[columns])
+    def to_weights(rows: slice, columns: slice, products: Tensor) -> None:
+        width = len(rows_in_float16.rows[columns])
         total.add_(tiles.logistic_(products, width, unit), alpha=1 if rows == columns else 2)
 
-    gradients = halves.weighted_sums(settle)
+    gradients = rows_in_float16.weighted_sums(to_weights)
     return total, gradients * (2 / tiles.LOGISTIC_SCALE / scale)
 
 
 class HalvedRows:
-    """Rows in half precision, on CUDA, and tiles of their products.
+    """Rows in float16, on CUDA, and tiles of their products.
 
     Args:
-        vectors: One row a node.
+        vectors: One row per node.
         side: Rows and columns of a tile.
     """
 
     def __init__(self, vectors: Tensor, side: int) -> None:
-        # Rows of a tile begin at a multiple.
+        # The rows of a tile start at a multiple.
         self.side = side + -side % tiles.MULTIPLE
         self._padded = extended(vectors).half()
         self.rows = self._padded[: len(vectors)]
 
     def tiles(self) -> Iterator[Tile]:
-        """Products on and above the diagonal, every tile in the place of the one before.
+        """Products on and above the diagonal; each tile overwrites the one before.
 
-        Rows of zeros, where some were added, are among the columns of the last tiles, not among the rows.
+        Rows of zeros, if any were added, are columns of the last tiles, not rows.
         """
         height, width = len(self.rows), len(self._padded)
         space = self.rows.new_empty(min(self.side, height) * min(self.side, width))
@@ -123,16 +123,16 @@ class HalvedRows:
             tile = space[: len(one) * len(other)].view(len(one), len(other))
             yield rows, columns, torch.mm(one, other.T, out=tile)
 
-    def weighted_sums(self, settle: Callable[[slice, slice, Tensor], None]) -> Tensor:
+    def weighted_sums(self, to_weights: Callable[[slice, slice, Tensor], None]) -> Tensor:
         """For every row the sum of all rows, each times the weight of the pair, in float32.
 
         Args:
-            settle: Turns a tile of products into weights, in place; those of added columns have to be 0.
+            to_weights: Turns a tile of products into weights, in place; those of added columns have to be 0.
         """
         padded = torch.zeros(self._padded.shape, device=self.rows.device)
         sums = padded[: len(self.rows)]
         for rows, columns, weights in self.tiles():
-            settle(rows, columns, weights)
+            to_weights(rows, columns, weights)
             sums[rows] += torch.mm(weights, self._padded[columns], out_dtype=torch.float32)
             if rows != columns:
                 padded[columns] += torch.mm(weights.T, self.rows[rows], out_dtype=torch.float32)

@@ -15,12 +15,12 @@ MESSAGE_PASSING = ("gat", "gin", "sage")
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """One layer's share of the graph: from the rows it reads to the rows it computes.
+    """The part of the graph that one layer uses: from the rows it reads to the rows it computes.
 
     Attributes:
-        matrix: Normalised adjacency, shape (outputs, inputs); None where the layer does not propagate.
+        matrix: Normalised adjacency, shape (outputs, inputs); None if the layer does not propagate.
         inputs: Node of every input row; None for all nodes.
-        outputs: Place of every output node among the input rows; None when they are the same.
+        outputs: Index of every output node among the input rows; None if they are the same.
     """
 
     matrix: SparseMatrix | None
@@ -29,7 +29,7 @@ class Block:
 
 
 class Convolution(nn.Module):
-    """Kipf and Welling's convolution: normalised adjacency, weights, bias; linear where no edges are."""
+    """Kipf and Welling's convolution: normalised adjacency, weights, bias; a linear layer without edges."""
 
     def __init__(self, width: int, out_width: int) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class Convolution(nn.Module):
 
     @property
     def last_bias(self) -> nn.Parameter:
-        """What is added to every output row."""
+        """The bias that is added to every output row."""
         return self.bias
 
     def forward(self, inputs: Tensor | SparseMatrix, block: Block) -> Tensor:
@@ -50,7 +50,7 @@ class Convolution(nn.Module):
 def convolve(
     inputs: Tensor | SparseMatrix, matrix: SparseMatrix | None, weight: Tensor, bias: Tensor | None
 ) -> Tensor:
-    """A convolution by given weights, or by some columns of them; with no bias if there is none."""
+    """A convolution with given weights, or with some columns of them; no bias if None."""
     if isinstance(inputs, SparseMatrix):
         product = inputs @ weight
         product = product if matrix is None else matrix @ product
@@ -77,12 +77,12 @@ class MessageLayer(nn.Module):
 
     @property
     def last_bias(self) -> nn.Parameter:
-        """What is added to every output row."""
+        """The bias that is added to every output row."""
         path = {"gat": "bias", "sage": "lin_l.bias", "gin": "nn.2.bias"}[self.kind]
         return self.convolution.get_parameter(path)
 
     def forward(self, inputs: Tensor | SparseMatrix, block: Block) -> Tensor:
-        """Pass messages from input rows to output rows; only attention counts a node among its neighbours."""
+        """Pass messages from input rows to output rows; only attention counts a node as its own neighbour."""
         rows = inputs.dense() if isinstance(inputs, SparseMatrix) else inputs
         assert block.matrix is not None
         sources, targets = block.matrix.columns.long(), block.matrix.row_of_entry.long()
@@ -95,7 +95,7 @@ class MessageLayer(nn.Module):
 
 
 def layer_of(kind: EncoderKind, width: int, out_width: int) -> Convolution | MessageLayer:
-    """A fresh layer of a kind."""
+    """A new layer of a kind."""
     if kind in MESSAGE_PASSING:
         return MessageLayer(kind, width, out_width)
     return Convolution(width, out_width)

@@ -1,4 +1,4 @@
-"""Which device, how products are computed on it, and how much memory was taken."""
+"""Which device, the precision of its products, and how much memory was used."""
 
 import os
 import sys
@@ -17,12 +17,12 @@ Precision = Literal["auto", "float32", "tf32"]
 def arithmetic(
     device: torch.device, precision: str = "auto", *, deterministic: bool = False
 ) -> Iterator[None]:
-    """How products are computed while this is open.
+    """The precision and order of products inside this context.
 
     Args:
         device: Where they are computed; only CUDA has a choice.
-        precision: Factors as "float32", or rounded to ten bits of fraction ("tf32"), which "auto" takes.
-        deterministic: Add gradients up in a fixed order, so that a seed gives the same bytes on CUDA too.
+        precision: "float32" or "tf32"; "auto" is TF32.
+        deterministic: Sum gradients in a fixed order, so that a seed gives the same bytes on CUDA too.
     """
     if precision not in get_args(Precision):
         raise unknown("precision", precision, list(get_args(Precision)))
@@ -40,8 +40,8 @@ def arithmetic(
 
 @contextmanager
 def _fixed_order() -> Iterator[None]:
-    """Torch's switch for determinism, without the import of its compiler that the usual one brings."""
-    # Read by the library when it is first used.
+    """Torch's deterministic mode, without the usual import of its compiler."""
+    # cuBLAS reads it on first use.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     earlier = torch.get_deterministic_debug_mode()
     torch.set_deterministic_debug_mode("error")
@@ -52,7 +52,7 @@ def _fixed_order() -> Iterator[None]:
 
 
 def choose_device(name: str) -> torch.device:
-    """The device of that name; "auto" takes an accelerator when there is one."""
+    """The device of that name; "auto" is CUDA if available."""
     present = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if name == "auto":
         return torch.device("cuda" if present["cuda"] else "cpu")
@@ -64,7 +64,7 @@ def choose_device(name: str) -> torch.device:
 
 
 def scoring_device(name: str) -> torch.device:
-    """The same for evaluation: in place of MPS, which has no double precision, the processor."""
+    """The device for evaluation: the CPU instead of MPS, which has no float64."""
     device = choose_device(name)
     return torch.device("cpu") if device.type == "mps" else device
 
@@ -97,7 +97,7 @@ def machine_memory() -> int:
 
 
 def forget_peak_memory(device: str) -> None:
-    """Start CUDA's peak anew, for `peak_memory_mib`; that of the process cannot be."""
+    """Reset CUDA's peak for `peak_memory_mib`; that of the process cannot be reset."""
     if torch.device(device).type == "cuda":
         torch.cuda.reset_peak_memory_stats()
 

@@ -1,5 +1,6 @@
-"""Graph encoders, evaluated for the rows that are asked for and no others: GCN, GAT, GIN, GraphSAGE, MLP."""
+"""Graph encoders, evaluated for the requested rows only: GCN, GAT, GIN, GraphSAGE, MLP."""
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Literal, TypeGuard
 
@@ -15,8 +16,6 @@ from spgcl.engine.activations import (
     normalised_product,
 )
 from spgcl.engine.convolutions import MESSAGE_PASSING, Block, Convolution, EncoderKind, convolve, layer_of
-from spgcl.engine.kernels.step import Keys
-from spgcl.engine.levels import Level, activated, propagated
 from spgcl.engine.sampling import sampled_rows
 from spgcl.engine.tensors import GraphTensors, SparseMatrix
 from spgcl.errors import InputError
@@ -25,15 +24,15 @@ Activation = Literal["prelu", "relu"]
 BatchNorm = Literal["none", "plain", "affine"]
 
 MAX_LAYERS = 3
-# Rows a block when message-passing layers embed a whole graph: their messages take a row an edge.
-ROWS_A_BLOCK = 4096
-# A first layer is computed on CPU for a few columns at a time. Those of its weights that sparse features are
-# multiplied by then stay in a core's cache, this many floats; dense features need wide slices to be quick.
+# Rows per block when message-passing layers embed a whole graph: messages take one row per edge.
+ROWS_PER_BLOCK = 4096
+# On CPU the first layer is computed for a few columns at a time. With sparse features, the weights of a slice
+# then stay in the cache of a core, this many floats; dense features need wide slices.
 CACHED_FLOATS = 2**18
 LEAST_COLUMNS = 32
 DENSE_COLUMNS = 256
-# Batch norm of some rows is computed by the covariance of all, where these are so many times the columns and
-# the rows that are asked for.
+# Batch norm of some rows uses the covariance of all rows if these are this many times as many as the columns
+# and the requested rows together.
 MANY_ROWS = 2
 
 
@@ -49,8 +48,8 @@ class Encoder(nn.Module):
         layers: How many, 1 to 3.
         hidden: Width of the embedding and, unless widened, of every layer.
         activation: After every layer.
-        dropout: Share of activations dropped in training.
-        batch_norm: Without, without learnable scale and shift, or with them.
+        dropout: Fraction of activations dropped in training.
+        batch_norm: None, without learnable scale and shift, or with them.
         fan_out: Entries of a row that a layer reads in training, drawn at random; 0 reads all.
         widening: How many times as wide as the embedding the layers before the last are.
     """
@@ -77,8 +76,8 @@ class Encoder(nn.Module):
         self.fan_out = fan_out
         layers_of_kind = [layer_of(kind, *pair) for pair in pairwise(widths)]
         if batch_norm != "none":
-            # Batch norm takes a bias away again. Its gradient would be rounding alone, which Adam makes full
-            # steps of, and the running mean lags behind them.
+            # Batch norm cancels a bias. Its gradient would be rounding noise, which Adam turns into full
+            # steps, and the running mean would lag behind them.
             for layer in layers_of_kind:
                 layer.last_bias.requires_grad_(False)
         self.convolutions = nn.ModuleList(layers_of_kind)
@@ -104,7 +103,7 @@ class Encoder(nn.Module):
         """
         if self.kind in MESSAGE_PASSING and graph.weighted:
             raise InputError(f"the {self.kind} encoder cannot use edge weights; take gcn or drop the weights")
-        # Dense features are propagated once for all steps, which spares a GCN its first propagation.
+        # Dense features are propagated once for all steps, so that a GCN skips its first propagation.
         smoothed = self.kind == "gcn" and isinstance(graph.features, Tensor)
         blocks = self._blocks(graph, None if every_row else rows, generator, skip_first=smoothed)
         hidden = graph.smoothed if smoothed else graph.features
@@ -117,8 +116,8 @@ class Encoder(nn.Module):
         kept = [None] * (len(blocks) - 1) + [rows if every_row else None]
         if self.kind not in MESSAGE_PASSING:
             return self._convolved(hidden, blocks, kept, generator)
-        for place, (layer, block) in enumerate(zip(self.convolutions, blocks, strict=True)):
-            hidden = self._activated(layer(hidden, block), place, kept[place], generator)
+        for index, (layer, block) in enumerate(zip(self.convolutions, blocks, strict=True)):
+            hidden = self._activated(layer(hidden, block), index, kept[index], generator)
         assert isinstance(hidden, Tensor)
         return hidden
 
@@ -129,48 +128,58 @@ class Encoder(nn.Module):
         kept: list[Tensor | None],
         generator: torch.Generator | None,
     ) -> Tensor:
-        """Convolutions, each with what the next one propagates of it.
+        """Convolutions, each followed by the propagation that the next one begins with.
 
-        Between two products with weights no column depends on another: the first layer, which reads nothing
-        that needs a gradient, is computed slice by slice, and what lies between the products in the cache.
+        Between two products with weights, columns do not depend on each other: the first layer is computed
+        slice by slice, so that all between the products stays in the cache.
         """
-        own, matrices = blocks[0].matrix, [block.matrix for block in blocks[1:]]
-        # Only training needs what lies between a product and its activation once more.
-        settled = not self.training and not torch.is_grad_enabled() and kept[-1] is None
-        # Batch norm in training takes a bias away again. On CPU, where adding one is a pass over memory, it
-        # is left to the running mean.
-        on_cpu = next(self.parameters()).device.type == "cpu"
-        biased = not (self.training and len(self.norms) and on_cpu)
-        for place, (layer, following) in enumerate(zip(self.convolutions, [*matrices, None], strict=True)):
-            assert isinstance(layer, Convolution)
-            rows = kept[place]
-            if place and rows is not None and self._many(hidden, rows):
-                norm: nn.BatchNorm1d = self.norms[place]  # type: ignore[assignment]
+        matrix, propagations = blocks[0].matrix, [*(block.matrix for block in blocks[1:]), None]
+        for index, (rows, propagation) in enumerate(zip(kept, propagations, strict=True)):
+            if index and rows is not None and self._many(hidden, rows):
+                layer, norm = self.convolutions[index], self.norms[index]
+                assert isinstance(layer, Convolution) and isinstance(norm, nn.BatchNorm1d)
                 values = normalised_product(hidden, layer.weight, layer.bias, norm, rows)
                 return activate(values, self.activation, self.dropout, generator)
-            width = layer.weight.shape[1]
-            if not place:
-                width = self._slice_width(hidden, width)
-            parts: list[Tensor] = []
-            weights: tuple[Tensor, Tensor] = layer.weight, layer.bias
-            if settled and len(self.norms):
-                weights = folded(*weights, self.norms[place])  # type: ignore[arg-type]
-            for weight, bias in zip(*(torch.split(part, width, dim=-1) for part in weights), strict=True):
-                values = convolve(hidden, own, weight, bias if biased else None)
-                columns = slice(len(parts) * width, (len(parts) + 1) * width)
-                if settled:
-                    values = activate_in_place(values, self.activation)
-                else:
-                    values = self._activated(
-                        values, place, rows, generator, columns, bias=None if biased else bias
-                    )
-                parts.append(values if following is None else following @ values)
-            hidden, own = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1), None
+            parts = [
+                values if propagation is None else propagation @ values
+                for values in self._slices(index, hidden, matrix, rows, generator)
+            ]
+            hidden, matrix = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1), None
         assert isinstance(hidden, Tensor)
         return hidden
 
+    def _slices(
+        self,
+        index: int,
+        hidden: Tensor | SparseMatrix,
+        matrix: SparseMatrix | None,
+        rows: Tensor | None,
+        generator: torch.Generator | None,
+    ) -> Iterator[Tensor]:
+        """The output of a layer, some columns at a time; the first layer has inputs without gradient."""
+        layer = self.convolutions[index]
+        assert isinstance(layer, Convolution)
+        weights: tuple[Tensor, Tensor] = layer.weight, layer.bias
+        # Without gradients nothing needs the values before an activation again.
+        in_place = not self.training and not torch.is_grad_enabled() and rows is None
+        if in_place and len(self.norms):
+            weights = folded(*weights, self.norms[index])  # type: ignore[arg-type]
+        # Batch norm in training cancels a bias. On CPU, where adding it is a pass over memory, only the
+        # running mean gets it.
+        cancelled = self.training and len(self.norms) > 0 and layer.bias.device.type == "cpu"
+        width = layer.weight.shape[1]
+        width = width if index else self._slice_width(hidden, width)
+        slices = zip(*(torch.split(part, width, dim=-1) for part in weights), strict=True)
+        for number, (weight, bias) in enumerate(slices):
+            values = convolve(hidden, matrix, weight, None if cancelled else bias)
+            if in_place:
+                yield activate_in_place(values, self.activation)
+            else:
+                columns = slice(number * width, (number + 1) * width)
+                yield self._activated(values, index, rows, generator, columns, bias if cancelled else None)
+
     def _many(self, hidden: Tensor | SparseMatrix, rows: Tensor) -> TypeGuard[Tensor]:
-        """Whether there are so many rows that batch norm of a few is quicker by the covariance of all."""
+        """Whether there are so many rows that batch norm of a few is faster by the covariance of all."""
         if not (self.training and len(self.norms) and isinstance(hidden, Tensor)):
             return False
         return hidden.device.type == "cpu" and len(hidden) >= MANY_ROWS * (hidden.shape[1] + len(rows))
@@ -187,49 +196,21 @@ class Encoder(nn.Module):
     def _activated(
         self,
         values: Tensor,
-        place: int,
+        index: int,
         kept: Tensor | None,
         generator: torch.Generator | None,
         columns: slice = slice(None),
         bias: Tensor | None = None,
     ) -> Tensor:
-        """Batch norm, activation and dropout of some columns of a layer; only some rows of it, if asked.
+        """Batch norm, activation and dropout of some columns of a layer; of all rows or of those to keep.
 
-        A bias that the values do not have yet is one for batch norm in training.
+        A bias is one that was not added to the values, because batch norm in training cancels it.
         """
         if len(self.norms):
-            values = normalise(values, self.norms[place], columns, kept, bias)  # type: ignore[arg-type]
+            values = normalise(values, self.norms[index], columns, kept, bias)  # type: ignore[arg-type]
         elif kept is not None:
             values = values.index_select(0, kept)
         return activate(values, self.activation, self.dropout, generator if self.training else None)
-
-    def padded(self, graph: GraphTensors, level: Level, keys: Keys) -> Tensor:
-        """Embeddings of the rows of a level, for training: GCN only, by operations of fixed shapes.
-
-        The same numbers as `forward` gives for those rows, except that dropout draws others.
-        """
-        levels = [level]
-        for _ in range(len(self.convolutions) - 1):
-            levels.append(levels[-1].read(graph.adjacency))
-        levels.reverse()
-        hidden: Tensor | None = None
-        for place, (convolution, after) in enumerate(zip(self.convolutions, levels, strict=True)):
-            assert isinstance(convolution, Convolution)
-            if hidden is None:
-                values = _first_product(graph, convolution.weight, after)
-            else:
-                values = propagated(graph.adjacency, hidden, after, levels[place - 1]) @ convolution.weight
-            hidden = activated(
-                values,
-                after,
-                bias=convolution.bias,
-                norm=self.norms[place] if len(self.norms) else None,  # type: ignore[arg-type]
-                activation=self.activation,
-                dropout=self.dropout,
-                keys=keys,
-            )
-        assert hidden is not None
-        return hidden
 
     @torch.no_grad()
     def embed(self, graph: GraphTensors) -> Tensor:
@@ -237,7 +218,7 @@ class Encoder(nn.Module):
         training = self.training
         self.eval()
         if self.kind in MESSAGE_PASSING:
-            blocks = torch.split(torch.arange(graph.num_nodes, device=graph.device), ROWS_A_BLOCK)
+            blocks = torch.split(torch.arange(graph.num_nodes, device=graph.device), ROWS_PER_BLOCK)
             embeddings = torch.cat([self(graph, rows, None) for rows in blocks])
         else:
             embeddings = self(graph, None, None)
@@ -245,7 +226,7 @@ class Encoder(nn.Module):
         return embeddings
 
     def weight_norms(self) -> list[float]:
-        """Sum of the squared column norms of every layer's weights, the quantity in the paper's bound."""
+        """Sum of the squared weights of every layer."""
         return [
             float(sum(weight.detach().square().sum() for weight in layer.parameters() if weight.ndim == 2))
             for layer in self.convolutions
@@ -260,8 +241,8 @@ class Encoder(nn.Module):
         skip_first: bool,
     ) -> list[Block]:
         blocks: list[Block] = []
-        for place in reversed(range(len(self.convolutions))):
-            if self.kind == "mlp" or (skip_first and place == 0):
+        for index in reversed(range(len(self.convolutions))):
+            if self.kind == "mlp" or (skip_first and index == 0):
                 blocks.append(Block(None, inputs=rows))
             elif rows is None:
                 blocks.append(Block(graph.adjacency))
@@ -276,19 +257,8 @@ class Encoder(nn.Module):
         return blocks[::-1]
 
 
-def _first_product(graph: GraphTensors, weight: Tensor, level: Level) -> Tensor:
-    if isinstance(graph.features, SparseMatrix):
-        read = level.read(graph.adjacency)
-        words = Level.everything(len(weight), graph.device)
-        return propagated(graph.adjacency, propagated(graph.features, weight, read, words), level, read)
-    smoothed = graph.padded_smoothed
-    weight = nn.functional.pad(weight, (0, 0, 0, smoothed.shape[1] - len(weight)))
-    whole = len(level.nodes) == graph.num_nodes
-    return (smoothed if whole else smoothed[level.nodes.long().clamp(min=0)]) @ weight
-
-
 def activation_module(name: Activation) -> nn.Module:
-    """A fresh module of the named activation."""
+    """A new module of the named activation."""
     return nn.PReLU() if name == "prelu" else nn.ReLU()
 
 

@@ -1,8 +1,7 @@
-"""Layers over the rows that a step needs, by operations whose shapes are the same at every step.
+"""A GCN in fixed shapes on CUDA, so that a training step can be captured as a CUDA graph and replayed.
 
-The pool of a step has another size each time, and so have the neighbours its encoder reads. Here both are
-marked in arrays of fixed length instead of being listed: an accelerator can then record a step and replay it.
-On CUDA the kernels skip what is not marked; elsewhere plain operations give the same numbers.
+Every step needs different rows, and different numbers of them. They are marked in arrays of fixed length
+instead of being listed, and the kernels skip all others.
 """
 
 from dataclasses import dataclass
@@ -11,9 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from spgcl.engine.activations import activate, follow
-from spgcl.engine.kernels import step as kernels
-from spgcl.engine.tensors import SparseMatrix
+from spgcl.engine.autograd import apply
+from spgcl.engine.convolutions import Convolution
+from spgcl.engine.encoders import Encoder
+from spgcl.engine.kernels import layers, sparse
+from spgcl.engine.tensors import GraphTensors, SparseMatrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,14 +22,14 @@ class Level:
     """The rows of one layer's output.
 
     Attributes:
-        nodes: Node of every row, int32; -1 where a row is not needed.
-        places: Row of every node, int32; -1 where it has none.
+        nodes: Node of every row, int32; -1 if the row is not needed.
+        row_of_node: Row of every node, int32; -1 if it has none.
         mask: Which rows are needed, as bytes.
         size: How many rows are needed.
     """
 
     nodes: Tensor
-    places: Tensor
+    row_of_node: Tensor
     mask: Tensor
     size: Tensor
 
@@ -42,132 +43,83 @@ class Level:
     @classmethod
     def of(cls, nodes: Tensor, num_nodes: int) -> tuple["Level", Tensor]:
         """A row for every distinct node of a list, ascending; and the row of every node of the list."""
-        device, length = nodes.device, min(len(nodes), num_nodes)
-        present = torch.zeros(num_nodes, dtype=torch.bool, device=device).scatter_(0, nodes, True)
-        if kernels.serve(present):
-            level = cls(*kernels.place(present, length))
-            return level, level.places[nodes].long()
-        ranks = present.cumsum(0) - 1
-        numbers = torch.arange(num_nodes, device=device)
-        # Absent nodes are all written to one place behind the rows.
-        rows = torch.full((length + 1,), -1, device=device)
-        rows = rows.scatter_(0, torch.where(present, ranks, length), numbers)[:length]
-        mask = torch.arange(length, device=device) <= ranks[-1]
-        chosen = torch.where(mask, rows, -1).int()
-        places = torch.where(present, ranks, -1).int()
-        return cls(chosen, places, mask.to(torch.uint8), ranks[-1] + 1), ranks[nodes]
+        present = torch.zeros(num_nodes, dtype=torch.bool, device=nodes.device).scatter_(0, nodes, True)
+        level = cls(*sparse.assign_rows(present, min(len(nodes), num_nodes)))
+        return level, level.row_of_node[nodes].long()
 
-    def read(self, adjacency: SparseMatrix) -> "Level":
-        """What a propagation to this level reads, as rows among those of all nodes."""
-        if kernels.serve(self.nodes):
-            nodes, mask, size = kernels.mark(
-                adjacency.pieces, adjacency.columns, self.places, adjacency.num_columns
-            )
-            return Level(nodes, nodes, mask, size)
-        present = (self.places >= 0).to(adjacency.values.dtype)[:, None]
-        mask = (adjacency.transposed @ present).reshape(-1).sign().to(torch.uint8)
-        numbers = torch.arange(adjacency.num_columns, dtype=torch.int32, device=self.nodes.device)
-        nodes = torch.where(mask.bool(), numbers, -1)
-        return Level(nodes, nodes, mask, mask.sum())
+    def inputs(self, adjacency: SparseMatrix) -> "Level":
+        """The rows that a propagation to this level reads, among those of all nodes."""
+        nodes, mask, size = sparse.mark_columns(
+            adjacency.pattern.pieces, adjacency.columns, self.row_of_node, adjacency.num_columns
+        )
+        return Level(nodes, nodes, mask, size)
+
+    def select(self, rows: Tensor) -> Tensor:
+        """Of rows for all nodes those of this level; rows that are not needed get any."""
+        return rows.index_select(0, self.nodes.clamp(min=0))
 
 
 def propagated(adjacency: SparseMatrix, dense: Tensor, level: Level, inputs: Level) -> Tensor:
     """Adjacency times a matrix with the rows of `inputs`, for the rows of `level`; others are zero."""
-    if kernels.serve(dense):
-        result: Tensor = _Propagation.apply(adjacency, dense, level, inputs)  # type: ignore[no-untyped-call]
-        return result
-    everywhere = dense[inputs.places.long().clamp(min=0)] * (inputs.places >= 0)[:, None]
-    return (adjacency @ everywhere)[level.nodes.long().clamp(min=0)] * level.mask[:, None]
+    return apply(_Propagation, adjacency, dense, level, inputs)
 
 
 class _Propagation(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, adjacency: SparseMatrix, dense: Tensor, level: Level, inputs: Level) -> Tensor:
         ctx.adjacency, ctx.level, ctx.inputs = adjacency, level, inputs
-        return _times(adjacency, dense, level.nodes, inputs.places)
+        return _product(adjacency, dense, level.nodes, inputs.row_of_node)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor, None, None]:
-        back = _times(ctx.adjacency.transposed, gradient, ctx.inputs.nodes, ctx.level.places)
+        back = _product(ctx.adjacency.transposed, gradient, ctx.inputs.nodes, ctx.level.row_of_node)
         return None, back, None, None
 
 
-def _times(matrix: SparseMatrix, dense: Tensor, nodes: Tensor, places: Tensor) -> Tensor:
-    if len(nodes) == matrix.num_rows:
-        return kernels.all_rows(matrix.pieces, matrix.columns, matrix.values, dense, nodes, places)
+def _product(matrix: SparseMatrix, dense: Tensor, chosen: Tensor, dense_rows: Tensor) -> Tensor:
+    if len(chosen) == matrix.num_rows:
+        pieces = matrix.pattern.pieces
+        return sparse.all_rows(pieces, matrix.columns, matrix.values, dense, chosen, dense_rows)
     entries = (matrix.rows, matrix.columns, matrix.values)
-    return kernels.chosen_rows(*entries, dense, nodes, places, longest=matrix.longest)
+    return sparse.chosen_rows(*entries, dense, chosen, dense_rows, longest=matrix.pattern.longest)
 
 
-def activated(
-    values: Tensor,
-    level: Level,
-    *,
-    bias: Tensor,
-    norm: nn.BatchNorm1d | None,
-    activation: nn.Module,
-    dropout: float,
-    keys: kernels.Keys,
-) -> Tensor:
-    """Bias, batch norm over the needed rows, activation and dropout; rows that are not needed are zero."""
-    if kernels.serve(values):
-        return _fused(values, level, bias, norm, activation, dropout, keys)
-    return _plain(values, level, bias, norm, activation, dropout, keys)
+def encode(encoder: Encoder, graph: GraphTensors, level: Level, keys: layers.Keys) -> Tensor:
+    """Embeddings of the rows of a level by a GCN in training.
+
+    The same numbers as `Encoder.forward` gives for those rows, except that dropout draws others.
+    """
+    levels = [level]
+    for _ in encoder.convolutions[1:]:
+        levels.insert(0, levels[0].inputs(graph.adjacency))
+    hidden: Tensor | None = None
+    for index, (convolution, after) in enumerate(zip(encoder.convolutions, levels, strict=True)):
+        assert isinstance(convolution, Convolution)
+        if hidden is None:
+            values = _first_product(graph, convolution.weight, after)
+        else:
+            values = propagated(graph.adjacency, hidden, after, levels[index - 1]) @ convolution.weight
+        hidden = layers.activated(
+            values,
+            after.mask,
+            after.size,
+            bias=convolution.bias,
+            norm=encoder.norms[index] if len(encoder.norms) else None,  # type: ignore[arg-type]
+            activation=encoder.activation,
+            dropout=encoder.dropout,
+            keys=keys,
+        )
+    assert hidden is not None
+    return hidden
 
 
-def _fused(
-    values: Tensor,
-    level: Level,
-    bias: Tensor,
-    norm: nn.BatchNorm1d | None,
-    activation: nn.Module,
-    dropout: float,
-    keys: kernels.Keys,
-) -> Tensor:
-    device, width = values.device, len(bias)
-    scale, shift, normals = kernels.constant(width, 1.0, device), bias, None
-    if norm is not None:
-        normals = kernels.normal(values.detach(), level.mask, level.size, bias.detach(), norm)
-        scale = scale if norm.weight is None else norm.weight
-        shift = kernels.constant(width, 0.0, device) if norm.bias is None else norm.bias
-    slope = activation.weight if isinstance(activation, nn.PReLU) else kernels.constant(1, 0.0, device)
-    key = keys.take() if dropout else kernels.constant(2, 0.0, device)
-    result: Tensor = kernels.Activate.apply(  # type: ignore[no-untyped-call]
-        values, scale, shift, slope, level.mask, level.size, key, dropout, normals
-    )
-    return result
-
-
-def unit_rows(values: Tensor) -> Tensor:
-    """Rows divided by their length."""
-    if kernels.serve(values):
-        result: Tensor = kernels.Unit.apply(values)  # type: ignore[no-untyped-call]
-        return result
-    return nn.functional.normalize(values, dim=1)
-
-
-def _plain(
-    values: Tensor,
-    level: Level,
-    bias: Tensor,
-    norm: nn.BatchNorm1d | None,
-    activation: nn.Module,
-    dropout: float,
-    keys: kernels.Keys,
-) -> Tensor:
-    if norm is None:
-        values = values + bias
-    else:
-        mean, variance = _moments(values, level.mask)
-        follow(norm, mean + bias, variance, level.size)
-        norm.num_batches_tracked.add_(1)  # type: ignore[union-attr]
-        values = (values - mean) * (variance + norm.eps).rsqrt()
-        if norm.weight is not None:
-            values = values * norm.weight + norm.bias
-    return activate(values, activation, dropout, keys.generator) * level.mask[:, None]
-
-
-def _moments(values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    rows = mask.to(values.dtype)[:, None]
-    mean = (values * rows).sum(0) / rows.sum()
-    return mean, ((values - mean).square() * rows).sum(0) / rows.sum()
+def _first_product(graph: GraphTensors, weight: Tensor, level: Level) -> Tensor:
+    if isinstance(graph.features, SparseMatrix):
+        inputs = level.inputs(graph.adjacency)
+        all_features = Level.everything(len(weight), graph.device)
+        products = propagated(graph.features, weight, inputs, all_features)
+        return propagated(graph.adjacency, products, level, inputs)
+    smoothed = graph.padded_smoothed
+    weight = nn.functional.pad(weight, (0, 0, 0, smoothed.shape[1] - len(weight)))
+    whole = len(level.nodes) == graph.num_nodes
+    return (smoothed if whole else level.select(smoothed)) @ weight

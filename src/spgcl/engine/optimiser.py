@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-# Decay of the two moving averages, and what keeps a quotient of them finite.
+# Decay of the two moving averages, and the term that keeps their quotient finite.
 FIRST_DECAY, SECOND_DECAY, EPSILON = 0.9, 0.999, 1e-8
 
 
 @dataclass(eq=False)
 class _Moments:
-    """A weight, how often it was updated, and the moving averages of its gradient and of its square."""
+    """A weight, its number of updates, and the moving averages of its gradient and of the square of that."""
 
     weight: Tensor
     updates: Tensor
@@ -28,8 +28,8 @@ class _Moments:
 class Adam:
     """Adam and AdamW, over groups of weights that differ in their decay.
 
-    Gives the bytes of torch's own optimisers with `fused=True`. Those import torch's compiler when they are
-    first used, which takes seconds and is of no use here.
+    The results equal those of torch's own optimisers with `fused=True`, byte by byte. Those import torch's
+    compiler on first use, which takes seconds and is not needed.
 
     Args:
         groups: Weights of one device, each group with its weight decay.
@@ -43,7 +43,7 @@ class Adam:
         self._groups = [([_Moments.of(weight) for weight in weights], decay) for weights, decay in groups]
         self._update = torch._fused_adamw_ if decoupled else torch._fused_adam_
         self._rate = rate
-        # A recorded update reads its rate on the device, so that a schedule goes on.
+        # A captured update reads its rate on the device, so that it follows a schedule.
         device = self.weights[0].device
         self._read = (
             torch.tensor(rate, dtype=torch.float32, device=device)
@@ -58,7 +58,7 @@ class Adam:
 
     @property
     def rate(self) -> float:
-        """The learning rate; may be set between any two updates, recorded or not."""
+        """The learning rate; may be set between any two updates, captured or not."""
         return self._rate
 
     @rate.setter
@@ -76,14 +76,14 @@ class Adam:
     def step(self) -> None:
         """Update every weight that has a gradient."""
         for entries, decay in self._groups:
-            ready = [(entry, slope) for entry in entries if (slope := entry.weight.grad) is not None]
+            ready = [(entry, gradient) for entry in entries if (gradient := entry.weight.grad) is not None]
             if not ready:
                 continue
             updates = [entry.updates for entry, _ in ready]
             torch._foreach_add_(updates, 1)
             self._update(
                 [entry.weight for entry, _ in ready],
-                [slope for _, slope in ready],
+                [gradient for _, gradient in ready],
                 [entry.first for entry, _ in ready],
                 [entry.second for entry, _ in ready],
                 [],
@@ -98,15 +98,15 @@ class Adam:
             )
 
     def state(self) -> dict[str, Tensor]:
-        """What the next update depends on besides weights, gradients and rate; not a copy."""
+        """The state of the next update besides weights, gradients and rate; not a copy."""
         entries = [entry for group, _ in self._groups for entry in group]
         return {
-            f"{place}/{name}": getattr(entry, name)
-            for place, entry in enumerate(entries)
+            f"{index}/{name}": getattr(entry, name)
+            for index, entry in enumerate(entries)
             for name in ("updates", "first", "second")
         }
 
     def load(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from what `state` gave."""
+        """Continue from a `state`."""
         for name, value in self.state().items():
             value.copy_(state[name])

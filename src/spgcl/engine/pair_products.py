@@ -7,16 +7,16 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from spgcl.engine.autograd import apply
 from spgcl.engine.tensors import SparseMatrix
 
-# Numbers of a block of rows: what stays in a processor's cache, what is little in an accelerator's memory.
+# Numbers in a block of rows: few enough for a processor's cache, or for an accelerator's memory.
 _CACHED_NUMBERS = {"cpu": 2**20, "cuda": 2**24}
 
 
 def inner_products(rows: Tensor) -> Tensor:
-    """Inner products of all pairs of rows; the gradient takes one matrix product, where two are usual."""
-    products: Tensor = _InnerProducts.apply(rows)  # type: ignore[no-untyped-call]
-    return products
+    """Inner products of all pairs of rows; the gradient takes one matrix product instead of two."""
+    return apply(_InnerProducts, rows)
 
 
 class _InnerProducts(torch.autograd.Function):
@@ -32,20 +32,19 @@ class _InnerProducts(torch.autograd.Function):
 
 
 def pair_products(left: Tensor, right: Tensor, first: Tensor, second: Tensor | None = None) -> Tensor:
-    """Inner products of rows of `left` with rows of `right`, one a pair; the gradient gathers the rows again.
+    """Inner products of rows of `left` with rows of `right`, one per pair; the backward pass gathers again.
 
     Args:
-        left: One row a node.
-        right: The same.
+        left: One row per node.
+        right: Likewise.
         first: Row of `left` of every pair.
-        second: Its row of `right`; the rows of `right` in their order when None.
+        second: Row of `right` of every pair; the rows in their order if None.
     """
-    products: Tensor = _PairProducts.apply(left, right, first, second)  # type: ignore[no-untyped-call]
-    return products
+    return apply(_PairProducts, left, right, first, second)
 
 
 class _PairProducts(torch.autograd.Function):
-    """What is kept from one pass to the other does not grow with pairs times width."""
+    """The memory kept for the backward pass does not grow with pairs times width."""
 
     @staticmethod
     def forward(ctx: Any, left: Tensor, right: Tensor, first: Tensor, second: Tensor | None) -> Tensor:
@@ -67,15 +66,14 @@ class _PairProducts(torch.autograd.Function):
 def entry_products(vectors: Tensor, entries: SparseMatrix) -> Tensor:
     """Inner products of the rows i and j of vectors for the entries (i, j) of a matrix, in their order.
 
-    The gradient is a product with the matrix. Where that is symmetric, so has to be what becomes of the
-    inner products: the same for (i, j) as for (j, i).
+    The gradient is a product with the matrix. If the matrix is symmetric, the gradient of the inner products
+    has to be symmetric too: the same for (i, j) as for (j, i).
     """
-    products: Tensor = _EntryProducts.apply(vectors, entries)  # type: ignore[no-untyped-call]
-    return products
+    return apply(_EntryProducts, vectors, entries)
 
 
 class _EntryProducts(torch.autograd.Function):
-    """No pair has to be sorted into its row: the matrix is."""
+    """No pairs have to be sorted by row: the matrix is."""
 
     @staticmethod
     def forward(ctx: Any, vectors: Tensor, entries: SparseMatrix) -> Tensor:
@@ -87,7 +85,7 @@ class _EntryProducts(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         (vectors,) = ctx.saved_tensors
-        # Kernels read values one after the other.
+        # Kernels need contiguous values.
         weights = ctx.entries.revalued(gradient.contiguous())
         if weights.symmetric:
             return (weights @ vectors).mul_(2), None
@@ -100,7 +98,7 @@ def _in_order(vectors: Tensor) -> Tensor:
 
 def _products(left: Tensor, right: Tensor, first: Tensor, second: Tensor) -> Tensor:
     out = left.new_empty(len(first))
-    # The same memory for all blocks: to be handed new pages by the system takes longer than to use them.
+    # The same memory for all blocks: getting new pages from the system takes longer than using them.
     space = left.new_empty(2, min(len(first), _block_size(left)), left.shape[1])
     for one, two, part in _blocks(left, first, second, out):
         rows, others = space[:, : len(part)]
@@ -111,7 +109,7 @@ def _products(left: Tensor, right: Tensor, first: Tensor, second: Tensor) -> Ten
 
 
 def _blocks(vectors: Tensor, *parts: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """What is given a pair, for as many pairs at a time as rows of the vectors fit into a cache."""
+    """Parts of tensors with one entry per pair: as many pairs at a time as rows fit into a cache."""
     size = _block_size(vectors)
     return zip(*(torch.split(part, size) for part in parts), strict=True)
 
@@ -122,9 +120,9 @@ def _block_size(vectors: Tensor) -> int:
 
 
 def _sums(like: Tensor, rows: Tensor, columns: Tensor, weights: Tensor, vectors: Tensor) -> Tensor:
-    """For every pair a row of `vectors`, weighted, added to a row of zeros shaped as `like`.
+    """Adds for every pair a weighted row of `vectors` to a row of zeros shaped as `like`.
 
-    In an order that threads do not decide, as the gradient of brackets would let them.
+    In a deterministic order, unlike the backward pass of indexing.
     """
     if like.device.type != "cpu":
         sums = torch.zeros_like(like)

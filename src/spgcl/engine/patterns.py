@@ -1,4 +1,4 @@
-"""Where a sparse matrix has entries, and what follows from that alone, whatever the values are."""
+"""The pattern of a sparse matrix: where it has entries, and all that does not depend on their values."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,17 +8,17 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from spgcl.engine.kernels import step as kernels
+from spgcl.engine.kernels.sparse import Pieces, cut_rows
 
-# A transpose reads the rows of the other factor in any order. So many rows at a time stay in the cache of a
-# CPU core; where a column has fewer entries among them, adding the parts up costs more than that gains.
-ROWS_A_PART = 8192
+# A transpose reads the rows of the other factor in any order. This many rows stay in the cache of a CPU core;
+# if a column has fewer entries among them, adding up the parts costs more than the cache saves.
+ROWS_PER_PART = 8192
 LEAST_ENTRIES = 16
 
 
 @dataclass(frozen=True, eq=False)
 class Pattern:
-    """Places of the entries of a matrix in compressed rows.
+    """Positions of the entries of a matrix, as compressed rows.
 
     Attributes:
         rows: Row pointers, shape (num_rows + 1,).
@@ -46,9 +46,9 @@ class Pattern:
         return int(self.rows.diff().max()) if self.num_rows else 0
 
     @cached_property
-    def pieces(self) -> tuple[Tensor, Tensor, int]:
+    def pieces(self) -> Pieces:
         """The rows cut into pieces of few entries, for the kernels on CUDA."""
-        return kernels.cut(self.rows)
+        return cut_rows(self.rows)
 
     @cached_property
     def row_of_entry(self) -> Tensor:
@@ -67,18 +67,15 @@ class Pattern:
         return self.row_of_entry < self.columns
 
     @cached_property
-    def row_numbers(self) -> Tensor:
-        """All rows, ascending, as the kernels have them."""
-        return torch.arange(self.num_rows, dtype=torch.int32, device=self.columns.device)
-
-    @cached_property
-    def column_numbers(self) -> Tensor:
-        """All columns, ascending, as the kernels have them."""
-        return torch.arange(self.num_columns, dtype=torch.int32, device=self.columns.device)
+    def indices(self) -> tuple[Tensor, Tensor]:
+        """Indices of all rows and of all columns, for the kernels on CUDA."""
+        device, sizes = self.columns.device, (self.num_rows, self.num_columns)
+        rows, columns = (torch.arange(size, dtype=torch.int32, device=device) for size in sizes)
+        return rows, columns
 
     @cached_property
     def transposed(self) -> tuple["Pattern", Tensor]:
-        """The pattern of the transpose, and for each of its entries the number that it has here."""
+        """The pattern of the transpose, and for each of its entries the index that it has here."""
         if self.on_cpu:
             return self.by_columns(self._numbers)
         columns, order = torch.sort(self.columns, stable=True)
@@ -89,7 +86,7 @@ class Pattern:
 
     @cached_property
     def transposed_parts(self) -> list[tuple["Pattern", Tensor]]:
-        """The same of some rows at a time, on CPU."""
+        """The same for some rows at a time, on CPU."""
         return self.parts_by_columns(self._numbers)
 
     def by_columns(self, values: Tensor) -> tuple["Pattern", Tensor]:
@@ -99,13 +96,13 @@ class Pattern:
         return Pattern(pointers, rows, self.num_rows), order
 
     def parts_by_columns(self, values: Tensor) -> list[tuple["Pattern", Tensor]]:
-        """Transposes of `ROWS_A_PART` rows at a time, or of all where parts would be thin."""
-        starts = range(0, self.num_rows, ROWS_A_PART)
+        """Transposes of `ROWS_PER_PART` rows at a time, or of all rows if parts would be thin."""
+        starts = range(0, self.num_rows, ROWS_PER_PART)
         if len(starts) < 2 or len(self.columns) < LEAST_ENTRIES * len(starts) * self.num_columns:
             return [self.by_columns(values)]
         parts = []
         for start in starts:
-            part = self.as_scipy(values)[start : start + ROWS_A_PART]
+            part = self.as_scipy(values)[start : start + ROWS_PER_PART]
             pointers, rows, order = tensors_of(part.tocsc())
             parts.append((Pattern(pointers, rows, part.shape[0]), order))
         return parts

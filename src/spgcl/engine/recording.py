@@ -1,4 +1,4 @@
-"""Work that is recorded as a CUDA graph, what has to run before it, and what may."""
+"""Capturing CUDA graphs, and preparing CUDA for it."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,23 +12,16 @@ Result = TypeVar("Result")
 
 
 @contextmanager
-def aside() -> Iterator[None]:
-    """Run once what is recorded later, so that libraries set themselves up.
+def side_stream() -> Iterator[None]:
+    """Run work that is captured later, so that libraries initialise themselves.
 
-    What ran on the stream of everybody cannot be recorded afterwards.
+    Work that first ran on the default stream cannot be captured later.
     """
     stream = _stream(torch.cuda.current_device())
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
         yield
     torch.cuda.current_stream().wait_stream(stream)
-
-
-@contextmanager
-def recording(graph: torch.cuda.CUDAGraph) -> Iterator[None]:
-    """Record what is run, after it was run aside."""
-    with torch.cuda.graph(graph, stream=_stream(torch.cuda.current_device())):
-        yield
 
 
 def captured(
@@ -49,30 +42,30 @@ def captured(
 
 
 @contextmanager
-def waking(device: torch.device) -> Iterator[None]:
-    """Have CUDA set itself up beside what is done meanwhile, such as reading files."""
+def initialising(device: torch.device) -> Iterator[None]:
+    """Initialise CUDA in a thread while other work is done, such as reading files."""
     if device.type != "cuda":
         yield
         return
-    beside, ended_well = ThreadPoolExecutor(1), False
-    # Whatever fails there fails again, and is told, where it is needed.
-    beside.submit(_first_products, device)
+    thread, succeeded = ThreadPoolExecutor(1), False
+    # An error there occurs again, and is reported, when CUDA is used.
+    thread.submit(_first_products, device)
     try:
         yield
-        ended_well = True
+        succeeded = True
     finally:
-        # An error is told before this is waited for.
-        beside.shutdown(wait=ended_well)
+        # An error is reported without waiting for the thread.
+        thread.shutdown(wait=succeeded)
 
 
 def _first_products(device: torch.device) -> None:
-    """A product and its gradient: forward and backward have a thread, and a handle of cuBLAS, each."""
-    with aside():
+    """A product and its gradient: the forward and the backward thread each have a handle of cuBLAS."""
+    with side_stream():
         square = torch.ones(64, 64, device=device, requires_grad=True)
         torch.autograd.backward((square @ square).sum())
 
 
 @cache
 def _stream(device: int) -> torch.cuda.Stream:
-    """One for all: cuBLAS keeps memory for every stream it has seen, and with it the gigabytes around it."""
+    """One stream for all: cuBLAS keeps a workspace per stream, and with it gigabytes of cached memory."""
     return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""Rows of an adjacency with a bounded number of entries, where hubs or size forbid reading them whole."""
+"""Rows of an adjacency with a bounded number of entries, for hubs and large graphs."""
 
 import torch
 from torch import Tensor
@@ -9,20 +9,20 @@ from spgcl.engine.tensors import SparseMatrix
 def sampled_rows(
     adjacency: SparseMatrix, rows: Tensor, fan_out: int, generator: torch.Generator
 ) -> SparseMatrix:
-    """The chosen rows with at most `fan_out` entries each, and each row's own column besides.
+    """The chosen rows with at most `fan_out` entries each, and each row's own column.
 
-    Longer rows have that many entries drawn with replacement and scaled up, so that a product has the right
-    mean. Their own column is there with value 0: a hop keeps the node, and layers may read it. The work is
-    that of the entries kept, however large the graph and however long its rows.
+    From a longer row that many entries are drawn with replacement and scaled up, so that a product has the
+    right mean. Its own column has value 0: a hop keeps the node, and layers may read it. The cost depends on
+    the entries kept only, not on the size of the graph.
     """
     starts = adjacency.rows[rows].long()
     counts = adjacency.rows[rows + 1].long() - starts
     listed = torch.arange(fan_out, device=rows.device).expand(len(rows), fan_out)
     drawn = torch.rand(listed.shape, generator=generator, device=rows.device) * counts[:, None]
     whole = (counts <= fan_out)[:, None]
-    places = torch.where(whole, listed, torch.minimum(drawn.long(), counts[:, None] - 1))
+    positions = torch.where(whole, listed, torch.minimum(drawn.long(), counts[:, None] - 1))
     kept = ~whole | (listed < counts[:, None])
-    entries = (starts[:, None] + places)[kept]
+    entries = (starts[:, None] + positions)[kept]
     scale = (
         torch.where(whole, 1.0, counts[:, None] / fan_out).to(adjacency.values.dtype).expand_as(kept)[kept]
     )
@@ -34,7 +34,7 @@ def sampled_rows(
 def _with_own(
     adjacency: SparseMatrix, rows: Tensor, kept: Tensor, columns: Tensor, values: Tensor, whole: Tensor
 ) -> SparseMatrix:
-    """Join the entries with each cut row's own column, which rows that were kept whole have already."""
+    """Add its own column to each row that was cut; whole rows have it already."""
     shape, device = (len(rows), kept.shape[1] + 1), rows.device
     present = torch.cat([kept, ~whole], dim=1)
     all_columns = torch.zeros(shape, dtype=adjacency.columns.dtype, device=device)

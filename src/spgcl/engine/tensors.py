@@ -1,4 +1,4 @@
-"""A graph on a device: sparse matrices with row selection and gradients, and what encoders read."""
+"""A graph on a device: sparse matrices with row selection and gradients, and the input of encoders."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -10,13 +10,15 @@ import torch
 from scipy import sparse
 from torch import Tensor, nn
 
+from spgcl.engine.autograd import apply
 from spgcl.engine.kernels import step as kernels
+from spgcl.engine.kernels.sparse import all_rows
 from spgcl.engine.patterns import Pattern, tensors_of
 from spgcl.graph import Graph
 from spgcl.graph.checks import Features
 from spgcl.graph.propagate import normalised_adjacency
 
-# Above this share of non-zeros a dense product is the faster one: measured on CPU, set lower on accelerators.
+# Above this fraction of non-zeros a dense product is faster: measured on CPU, set lower on accelerators.
 DENSE_FROM = {"cpu": 0.1, "cuda": 0.02}
 
 
@@ -30,8 +32,8 @@ class SparseMatrix:
         values: Value of every entry.
         num_columns: Width of the matrix.
         symmetric: Whether the matrix equals its transpose, which then costs nothing.
-        lasting: Whether it serves many products, so that work on its structure pays.
-        known: Its pattern, where another matrix has the same one.
+        lasting: Whether it is used for many products, so that work on its structure pays.
+        known: Its pattern, if another matrix has the same one.
     """
 
     rows: Tensor
@@ -59,7 +61,7 @@ class SparseMatrix:
     def from_entries(
         cls, rows: Tensor, columns: Tensor, values: Tensor, shape: tuple[int, int]
     ) -> "SparseMatrix":
-        """From entries in any order; those that repeat stand beside each other, and products add them up."""
+        """From entries in any order; repeated ones are kept, and products add them up."""
         owners, order = rows.sort(stable=True)
         bounds = torch.arange(shape[0] + 1, dtype=owners.dtype, device=owners.device)
         return cls(torch.searchsorted(owners, bounds), columns[order], values[order], shape[1])
@@ -76,18 +78,8 @@ class SparseMatrix:
 
     @cached_property
     def pattern(self) -> Pattern:
-        """Where the entries are."""
+        """Positions of the entries."""
         return self.known or Pattern(self.rows, self.columns, self.num_columns)
-
-    @property
-    def longest(self) -> int:
-        """Most entries in a row."""
-        return self.pattern.longest
-
-    @property
-    def pieces(self) -> tuple[Tensor, Tensor, int]:
-        """The rows cut into pieces of few entries, for the kernels on CUDA."""
-        return self.pattern.pieces
 
     @property
     def row_of_entry(self) -> Tensor:
@@ -95,13 +87,13 @@ class SparseMatrix:
         return self.pattern.row_of_entry
 
     def revalued(self, values: Tensor) -> "SparseMatrix":
-        """The same entries with other values, symmetric where this one is; work on the pattern is shared."""
+        """The same pattern with other values, symmetric if this one is."""
         return replace(self, values=values, known=self.pattern)
 
     @property
     def transposed(self) -> "SparseMatrix":
         """The transpose, entries of a row in order of the original row."""
-        # A matrix that remembered itself would stay in memory until a cycle of garbage is looked for.
+        # Caching `self` would create a reference cycle and delay freeing until the next garbage collection.
         return self if self.symmetric else self._computed_transpose
 
     @cached_property
@@ -130,9 +122,11 @@ class SparseMatrix:
         )
 
     @property
-    def recordable(self) -> bool:
-        """Whether its products are kernels on CUDA that a recorded step can hold."""
-        return self.lasting and self.columns.dtype == torch.int32 and kernels.serve(self.values)
+    def capturable(self) -> bool:
+        """Whether its products are kernels of fixed shapes on CUDA, which a CUDA graph can capture."""
+        return (
+            self.lasting and self.columns.dtype == torch.int32 and self.values.is_cuda and kernels.available()
+        )
 
     def select(self, chosen: Tensor) -> "SparseMatrix":
         """The chosen rows, in the order given; repeats are allowed."""
@@ -148,9 +142,9 @@ class SparseMatrix:
         return SparseMatrix(pointers, self.columns[entries], self.values[entries], self.num_columns)
 
     def restrict(self) -> tuple["SparseMatrix", Tensor]:
-        """The same matrix over the columns that occur only, and those columns in ascending order."""
-        used, places = distinct(self.columns, self.num_columns)
-        return SparseMatrix(self.rows, places.to(self.columns.dtype), self.values, len(used)), used
+        """The same matrix without empty columns, and the columns that it keeps in ascending order."""
+        used, indices = distinct(self.columns, self.num_columns)
+        return SparseMatrix(self.rows, indices.to(self.columns.dtype), self.values, len(used)), used
 
     def dense(self) -> Tensor:
         """The matrix with its zeros."""
@@ -161,16 +155,15 @@ class SparseMatrix:
         return full
 
     def __matmul__(self, dense: Tensor) -> Tensor:
-        product: Tensor = _Product.apply(self, dense)  # type: ignore[no-untyped-call]
-        return product
+        return apply(_Product, self, dense)
 
     def _times(self, dense: Tensor) -> Tensor:
         values = self.values.to(dense.dtype)
         if dense.device.type == "cuda":
-            # The library's product is as fast, but adds long rows up in an order that differs each time.
-            if self.recordable and dense.dtype == torch.float32:
-                places = self.pattern.row_numbers, self.pattern.column_numbers
-                return kernels.all_rows(self.pieces, self.columns, values, dense, *places)
+            # cuSPARSE is as fast, but adds up long rows in a nondeterministic order.
+            if self.capturable and dense.dtype == torch.float32:
+                pattern = self.pattern
+                return all_rows(pattern.pieces, self.columns, values, dense, *pattern.indices)
             return self._compressed(values) @ dense
         # A sum over weighted rows of a table is this product, and the fastest CPU kernel for it.
         return torch.nn.functional.embedding_bag(
@@ -220,10 +213,10 @@ class _Product(torch.autograd.Function):
 
 @dataclass(frozen=True, eq=False)
 class GraphTensors:
-    """What encoders and pair rules read of a graph.
+    """The tensors that encoders and pair rules read of a graph.
 
     Attributes:
-        features: One row a node, dense or sparse.
+        features: One row per node, dense or sparse.
         adjacency: Normalised adjacency with self loops, so that a hop always keeps the node itself.
         weights: Edge weight of every entry of `adjacency`, 1 on its diagonal; None for an unweighted graph.
     """
@@ -255,14 +248,14 @@ class GraphTensors:
 
     @property
     def device(self) -> torch.device:
-        """Where the tensors are."""
+        """The device of its tensors."""
         return self.adjacency.values.device
 
     @property
-    def recordable(self) -> bool:
-        """Whether a step that multiplies with it can be recorded: on CUDA, by kernels of fixed shapes."""
+    def capturable(self) -> bool:
+        """Whether a CUDA graph can capture its products."""
         features = self.features
-        return self.adjacency.recordable and (isinstance(features, Tensor) or features.recordable)
+        return self.adjacency.capturable and (isinstance(features, Tensor) or features.capturable)
 
     @cached_property
     def smoothed(self) -> Tensor:
@@ -273,7 +266,7 @@ class GraphTensors:
 
     @cached_property
     def padded_smoothed(self) -> Tensor:
-        """The same with columns of zeros up to a multiple of eight, at which products are twice as fast."""
+        """The same with columns of zeros up to a multiple of eight, which makes products twice as fast."""
         return nn.functional.pad(self.smoothed, (0, -self.smoothed.shape[1] % 8))
 
 
@@ -299,11 +292,11 @@ def _on_device(features: Any, device: torch.device) -> Tensor | SparseMatrix:
 
 
 def distinct(nodes: Tensor, num_nodes: int) -> tuple[Tensor, Tensor]:
-    """Sorted distinct values of node numbers, and the place of every given one among them."""
+    """The distinct nodes of a list, ascending, and the index of every node of the list among them."""
     if len(nodes) < num_nodes // 8:
-        values, places = torch.unique(nodes, return_inverse=True)
-        return values.long(), places
-    # With many nodes asked for, a mask over all of them beats a sort.
+        values, indices = torch.unique(nodes, return_inverse=True)
+        return values.long(), indices
+    # For many nodes a mask over all of them is faster than sorting.
     present = torch.zeros(num_nodes, dtype=torch.bool, device=nodes.device)
     present[nodes.long()] = True
     return present.nonzero().reshape(-1), (present.cumsum(0) - 1)[nodes.long()]

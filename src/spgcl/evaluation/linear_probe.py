@@ -19,6 +19,7 @@ Here all splits and restarts are trained at once, and validation rows meet the w
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from torch import Tensor
 from spgcl.engine.device import can_capture, prefers_large_batches
 from spgcl.engine.fixed_rows import fixed_rows
 from spgcl.engine.optimiser import Adam
-from spgcl.engine.recording import aside, recording
+from spgcl.engine.recording import captured, side_stream
 from spgcl.errors import InputError
 from spgcl.evaluation.checks import checked_task
 from spgcl.evaluation.metrics import MEASURES
@@ -221,23 +222,21 @@ class Training:
         self._rounds = weights.new_empty(len(weights), _ROUND, *weights.shape[1:])
         # Adam works entry by entry: one optimiser over the stacked weights equals one per split and restart.
         self._optimiser = Adam([([self._weights], 0.0)], learning_rate, decoupled=False)
-        self._recordable = can_capture(weights)
-        self._recording: torch.cuda.CUDAGraph | None = None
+        self._can_capture = can_capture(weights)
+        self._replay: Callable[[], None] | None = None
 
     def advance(self, epochs: int) -> Tensor:
         """Train for at most one round; the weights after each epoch, as `_Best.update` takes them."""
-        if not self._recordable or epochs < _ROUND:
+        if not self._can_capture or epochs < _ROUND:
             self._compute(epochs)
-        elif self._recording is not None:
-            self._recording.replay()
+        elif self._replay:
+            self._replay()
         else:
-            with aside():
+            with side_stream():
                 self._compute(epochs)
             # Captured work is not run: this is for the rounds that follow.
-            self._recording = torch.cuda.CUDAGraph()
             self._optimiser.drop_gradients()
-            with recording(self._recording):
-                self._compute(epochs)
+            self._replay, _ = captured(partial(self._compute, epochs))
         return self._rounds[:, :epochs]
 
     def _compute(self, epochs: int) -> None:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from spgcl.engine.all_pairs import SOFTPLUS_PRODUCTS, summed_softplus
+from spgcl.engine.autograd import apply
 from spgcl.engine.convolutions import Convolution
 from spgcl.engine.encoders import Activation, BatchNorm
 from spgcl.engine.pair_products import entry_products, pair_products
@@ -93,7 +94,7 @@ class GMI(Method[PreparedGMI]):
 
     def is_static(self, prepared: PreparedGMI) -> bool:
         """Whether products are kernels of fixed shapes, as on CUDA, and no rows are drawn."""
-        return super().is_static(prepared) and prepared.means.recordable and not self.rebuilt_rows
+        return super().is_static(prepared) and prepared.means.capturable and not self.rebuilt_rows
 
     def loss(self, prepared: PreparedGMI, step: int, generator: torch.Generator) -> Tensor:
         """The three terms of the paper's objective, weighted."""
@@ -174,8 +175,7 @@ def adjacency_loss(vectors: Tensor, adjacency: SparseMatrix, rows: Tensor | None
 
 def rectangle_softplus(anchors: Tensor, columns: Tensor) -> Tensor:
     """The sum of softplus over all products of a row of `anchors` with a row of `columns`."""
-    total: Tensor = _RectangleSoftplus.apply(anchors, columns)  # type: ignore[no-untyped-call]
-    return total
+    return apply(_RectangleSoftplus, anchors, columns)
 
 
 class _RectangleSoftplus(torch.autograd.Function):

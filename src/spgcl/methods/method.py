@@ -101,7 +101,7 @@ class Method(nn.Module, Generic[P]):
 
     def is_static(self, prepared: P) -> bool:
         """Whether steps on this graph are all alike, so that one can be captured as a CUDA graph."""
-        return self.static and prepared.graph.recordable
+        return self.static and prepared.graph.capturable
 
     def trained_weights(self) -> list[nn.Parameter]:
         """The weights that the optimiser gets."""

@@ -94,7 +94,7 @@ class MVGRL(Method[PreparedMVGRL]):
 
     def is_static(self, prepared: PreparedMVGRL) -> bool:
         """Whether products with both graphs are kernels of fixed shapes, as on CUDA."""
-        return super().is_static(prepared) and prepared.diffused.recordable
+        return super().is_static(prepared) and prepared.diffused.capturable
 
     def loss(self, prepared: PreparedMVGRL, step: int, generator: torch.Generator) -> Tensor:
         """Score nodes of either view, real and equally shuffled ones, against the other view's summary."""
@@ -133,7 +133,7 @@ class FullMatrix(SparseMatrix):
         )
 
     @property
-    def recordable(self) -> bool:
+    def capturable(self) -> bool:
         """On CUDA; dense products always have the same shapes."""
         return self.values.is_cuda
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from spgcl.engine.recording import waking
+from spgcl.engine.recording import initialising
 from spgcl.errors import InputError, NoFeaturesError, note
 from spgcl.evaluation.health import observer
 from spgcl.graph import Graph
@@ -210,7 +210,7 @@ def _make_room(plan: Plan) -> None:
 def _read(request: Request) -> tuple[Request, Loaded]:
     """The graph; features may be missing only if the method ignores them."""
     # cuBLAS reads the switch for determinism when it is first used: not yet.
-    with nullcontext() if request.deterministic else waking(request.device):
+    with nullcontext() if request.deterministic else initialising(request.device):
         try:
             return request, resolve(request.graph, request.options, request.labels)
         except NoFeaturesError:

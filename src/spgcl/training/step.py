@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from spgcl.engine.optimiser import Adam
-from spgcl.engine.recording import aside, captured
+from spgcl.engine.recording import captured, side_stream
 from spgcl.methods.method import Method, Prepared
 
 # Steps before the captured one: libraries and the optimiser initialise themselves in the first ones.
@@ -41,7 +41,7 @@ class Step:
             return self._compute(number)
         if self._computed < WARM_UP:
             self._computed += 1
-            with aside():
+            with side_stream():
                 return self._compute(number)
         if self._captured is None:
             self._captured = self._capture(number)

@@ -4,21 +4,20 @@ import torch
 from spgcl.methods.parts.losses import single_pass_contrastive
 
 
+def dot(one, other):
+    return sum(a * b for a, b in zip(one.tolist(), other.tolist(), strict=True))
+
+
 def naive_loss(vectors, anchors, positives, negatives, weight):
     """Eq. 6 of the paper, term by term: `positives[i]` and `negatives[i]` belong to `anchors[i]`."""
     attraction, num_positives = 0.0, 0
     repulsion, num_negatives = 0.0, 0
     for anchor, near, far in zip(anchors, positives, negatives, strict=True):
         for other in near:
-            attraction += sum(
-                a * b for a, b in zip(vectors[anchor].tolist(), vectors[other].tolist(), strict=True)
-            )
+            attraction += dot(vectors[anchor], vectors[other])
             num_positives += 1
         for other in far:
-            similarity = sum(
-                a * b for a, b in zip(vectors[anchor].tolist(), vectors[other].tolist(), strict=True)
-            )
-            repulsion += similarity**2
+            repulsion += dot(vectors[anchor], vectors[other]) ** 2
             num_negatives += 1
     return -2 / num_positives * attraction + weight / num_negatives * repulsion
 

@@ -3,6 +3,7 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
+from graphs import CPU, make_graph, seeded
 from scipy import sparse
 
 from spgcl.engine import pair_products as pairs
@@ -18,19 +19,6 @@ from spgcl.methods.parts.pools import (
     sample_nodes,
     top_similar,
 )
-
-CPU = torch.device("cpu")
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
-
-
-def random_graph(num_nodes, num_edges, *, directed=False, seed=0):
-    generator = np.random.default_rng(seed)
-    # The last node stays isolated.
-    sources, targets = generator.integers(0, num_nodes - 1, (2, num_edges))
-    return Graph.from_edges(sources, targets, np.ones((num_nodes, 1)), directed=directed)
 
 
 def naive_neighbourhood(graph, seed, hops):
@@ -58,7 +46,7 @@ GRAPHS = {
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("kind", GRAPHS)
 def test_pools_match_breadth_first_search(kind, directed, hops):
-    graph = random_graph(**GRAPHS[kind], directed=directed)
+    graph = make_graph(**GRAPHS[kind], directed=directed)
     adjacency = GraphTensors.of(graph, CPU).adjacency
     isolated = graph.num_nodes - 1
     seeds = [5, 17, 3, isolated, 11]
@@ -74,7 +62,7 @@ def test_both_ways_to_gather_lists_are_taken():
     """The graphs above fall on either side of the choice that `neighbourhood_lists` makes."""
     taken = {}
     for kind in GRAPHS:
-        adjacency = GraphTensors.of(random_graph(**GRAPHS[kind], directed=True), CPU).adjacency
+        adjacency = GraphTensors.of(make_graph(**GRAPHS[kind], directed=True), CPU).adjacency
         neighbourhood_lists(adjacency, torch.tensor([5, 17, 3, 11]), 1)
         # Only the product needs the transpose, which is kept once it was asked for.
         taken[kind] = "_computed_transpose" in vars(adjacency)
@@ -82,7 +70,7 @@ def test_both_ways_to_gather_lists_are_taken():
 
 
 def test_a_repeated_seed_counts_once_in_the_union_and_twice_in_the_lists():
-    graph = random_graph(**GRAPHS["sparse"])
+    graph = make_graph(**GRAPHS["sparse"])
     adjacency = GraphTensors.of(graph, CPU).adjacency
     found = naive_neighbourhood(graph, 5, 2)
     assert set(neighbourhood_union(adjacency, torch.tensor([5, 5]), 2).tolist()) == found

@@ -1,6 +1,6 @@
-"""Kernels compiled from sources beside this file.
+"""CUDA kernels, compiled from the sources in this folder.
 
-What was compiled once is kept in the user's cache folder: compiling takes seconds, in every process anew.
+Compiling takes seconds, so binaries are kept in the user's cache folder.
 """
 
 import hashlib
@@ -21,10 +21,10 @@ _DIGEST_BYTES = 32
 
 @cache
 def load_kernels(file: str, names: tuple[str, ...]) -> dict[str, Any]:
-    """The kernels of a source beside this file, by name, compiled together.
+    """The kernels of a source in this folder, by name, compiled together.
 
-    PyTorch's own wrapper would compile the file once a kernel. Empty where this PyTorch has no such compiler:
-    it is not part of its public interface.
+    PyTorch's own wrapper would compile the file once per kernel. Empty if this PyTorch has no such compiler,
+    which is not part of its public interface.
     """
     source = (Path(__file__).parent / file).read_text(encoding="utf-8")
     try:
@@ -39,8 +39,8 @@ def load_kernels(file: str, names: tuple[str, ...]) -> dict[str, Any]:
     return dict(loaded) if isinstance(loaded, dict) else {name: getattr(loaded, name) for name in names}
 
 
-def rounds_factors(numbers: Tensor) -> bool:
-    """Whether products of a matrix are computed from factors of ten bits of fraction, on CUDA."""
+def uses_tf32(numbers: Tensor) -> bool:
+    """Whether products of a matrix are computed in TF32."""
     return (
         numbers.is_cuda
         and numbers.dtype == torch.float32
@@ -52,18 +52,18 @@ def rounds_factors(numbers: Tensor) -> bool:
 def compiled_once(source: str, target: str, compile_source: Callable[[], bytes]) -> bytes:
     """The binary of a source for a target, from the cache or compiled now.
 
-    A damaged file is compiled again, and a folder that cannot be written is done without.
+    A damaged file is compiled again; if the folder cannot be written, nothing is cached.
 
     Args:
-        source: What is compiled.
-        target: Everything else that the binary depends on: device and versions.
+        source: Text of the source.
+        target: All else that the binary depends on: device and versions.
         compile_source: Makes the binary.
     """
     name = hashlib.sha256(f"{target}\n{source}".encode()).hexdigest()
     try:
         path = user_cache() / "kernels" / f"{name}.bin"
     except RuntimeError:
-        # Nobody's home.
+        # This user has no home folder.
         return compile_source()
     binary = _read(path)
     if binary is None:
@@ -82,7 +82,7 @@ def _read(path: Path) -> bytes | None:
 
 
 def _write(path: Path, binary: bytes) -> None:
-    # Several processes may compile at the same time; each has a temporary file of its own.
+    # Several processes may compile at the same time; each writes its own temporary file.
     temporary = path.with_suffix(f".{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -1,6 +1,6 @@
-// What is nearest: the largest few entries of long rows, and the best of a few offers.
+// Nearest neighbours: the few largest entries of long rows, and the best entry of each group.
 //
-// Of equal entries the one of the lower column comes first. What is not a number is never chosen before a number.
+// Of equal entries the one of the lower column comes first. NaN is never chosen before a number.
 
 #define THREADS 256
 #define WARPS (THREADS / 32)
@@ -24,7 +24,7 @@ __device__ __forceinline__ Entry first_of_warp(Entry own) {
   return own;
 }
 
-// Of a thread's columns, one in THREADS of them, the entry that comes next after `last`.
+// The next entry after `last` among the columns of a thread, which are every THREADS-th.
 __device__ Entry next_after(Entry last, const float* row, int width) {
   Entry best = {-INF, width};
 #pragma unroll 8
@@ -35,24 +35,26 @@ __device__ Entry next_after(Entry last, const float* row, int width) {
   return best;
 }
 
-// Columns of the `count` largest entries of a row, a block a row. Only the thread that had the last one looks again.
+// Columns of the `count` largest entries of a row, one block per row. Only the thread that had the last one searches
+// again.
 extern "C" __global__ void largest_columns(const float* values, long long* columns, int width, int stride, int count) {
   __shared__ Entry found[WARPS];
   const float* row = values + (long long)blockIdx.x * stride;
   Entry own = next_after({INF, -1}, row, width);
-  for (int place = 0; place < count; place++) {
+  for (int rank = 0; rank < count; rank++) {
     Entry top = first_of_warp(own);
     if (threadIdx.x % 32 == 0) found[threadIdx.x / 32] = top;
     __syncthreads();
     for (int warp = 0; warp < WARPS; warp++)
       if (precedes(found[warp], top)) top = found[warp];
-    if (threadIdx.x == 0) columns[(long long)blockIdx.x * count + place] = min(top.column, width - 1);
+    if (threadIdx.x == 0) columns[(long long)blockIdx.x * count + rank] = min(top.column, width - 1);
     if (own.column == top.column) own = next_after(top, row, width);
     __syncthreads();
   }
 }
 
-// Rows hold `groups` groups of `size` entries: in each the place of the largest sum of entry and offset, a warp each.
+// Rows hold `groups` groups of `size` entries: the position of the largest sum of entry and offset in each group, one
+// warp per group.
 extern "C" __global__ void best_places(const float* values, const float* offsets, int* best, int number, int groups,
                                        int size) {
   int index = blockIdx.x * WARPS + threadIdx.x / 32;
@@ -60,8 +62,8 @@ extern "C" __global__ void best_places(const float* values, const float* offsets
   const float* own_offsets = offsets + index % groups * size;
   const float* own_values = values + (long long)index * size;
   Entry top = {-INF, size};
-  for (int place = threadIdx.x % 32; place < size; place += 32) {
-    Entry entry = {own_values[place] + own_offsets[place], place};
+  for (int position = threadIdx.x % 32; position < size; position += 32) {
+    Entry entry = {own_values[position] + own_offsets[position], position};
     if (precedes(entry, top)) top = entry;
   }
   top = first_of_warp(top);

@@ -1,6 +1,6 @@
-"""What is nearest, on CUDA: the largest few entries of long rows, and the best of a few offers.
+"""Nearest neighbours on CUDA: the few largest entries of long rows, and the best entry of each group.
 
-Torch's own go over long rows several times.
+Torch's own functions read long rows several times.
 """
 
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spgcl.engine.kernels.compiled import load_kernels, rounds_factors
+from spgcl.engine.kernels.compiled import load_kernels, uses_tf32
 
 NAMES = ("largest_columns", "best_places")
 # As in the source: threads of a block.
@@ -16,8 +16,8 @@ THREADS = 256
 
 
 def serve(vectors: Tensor) -> bool:
-    """Whether what is nearest is found so: where factors are rounded anyway, and may be halves."""
-    return rounds_factors(vectors) and bool(_kernels())
+    """Whether nearest neighbours may come from float16 products: if they would be in TF32 otherwise."""
+    return uses_tf32(vectors) and bool(_kernels())
 
 
 def _kernels() -> dict[str, Any]:
@@ -25,10 +25,10 @@ def _kernels() -> dict[str, Any]:
 
 
 def largest_columns(values: Tensor, count: int) -> Tensor:
-    """Columns of the `count` largest entries of every row in descending order, of equal ones the first.
+    """Columns of the `count` largest entries of every row in descending order; ties by column.
 
     Args:
-        values: Rows of float32, each without gaps.
+        values: Rows of float32, each contiguous.
         count: How many; no more than there are columns.
     """
     height, width = values.shape
@@ -38,10 +38,10 @@ def largest_columns(values: Tensor, count: int) -> Tensor:
 
 
 def best_places(values: Tensor, offsets: Tensor) -> Tensor:
-    """In every row and group the place of the largest sum of an entry and its offset, shape (rows, groups).
+    """Position of the largest sum of an entry and its offset in each row and group, shape (rows, groups).
 
     Args:
-        values: One column an entry of a group, group after group, shape (rows, groups * size).
+        values: One column per entry of a group, group after group, shape (rows, groups * size).
         offsets: Shape (groups, size).
     """
     groups, size = offsets.shape

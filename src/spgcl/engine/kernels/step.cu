@@ -1,61 +1,61 @@
-// What a training step spends its time on, as kernels that read only the rows a step needs.
+// The expensive parts of a training step, as kernels that read only the rows a step needs.
 //
 // Matrices are row-major float32. A row that is not needed (node -1, or mask 0) is written as zeros, so that
-// dense products over all rows may follow. Every sum is added up in a fixed order: the same input gives the
+// dense products over all rows may follow. Every sum is computed in a fixed order: the same input gives the
 // same bytes.
 
 #define NARROW 128
 #define WIDE 512
 #define WARPS 16
 #define LANES 8
-#define ROWS_SETTLED 32
+#define ROWS_FINISHED 32
 #define LARGEST 1024.f
 #define LEAST 1e-34f
 #define TOPS 256
 #define BELOW_ALL __int_as_float(0xff800000)
 
-// What a block asks for when it is launched.
+// Dynamic shared memory of a block.
 extern __shared__ float4 memory[];
 
 // ---- sparse products: sums of weighted rows ----------------------------------------------------------------
 
-// Entries that a warp adds up next: read by its lanes side by side, without those whose place is -1.
+// Entries that a warp adds up next: its lanes read one each and drop those whose column is skipped (row -1).
 struct Batch {
-  int place[32];
+  int row[32];
   float value[32];
 };
 
-__device__ __forceinline__ int gathered(Batch* batch, int from, int end, int span,
-                                        const int* __restrict__ columns, const float* __restrict__ values,
-                                        const int* __restrict__ places) {
-  int lane = threadIdx.x, entry = from + lane, place = -1;
-  if (lane < span && entry < end) place = places[columns[entry]];
-  unsigned found = __ballot_sync(0xffffffffu, place >= 0);
+__device__ __forceinline__ int gather(Batch* batch, int from, int end, int span,
+                                      const int* __restrict__ columns, const float* __restrict__ values,
+                                      const int* __restrict__ dense_rows) {
+  int lane = threadIdx.x, entry = from + lane, row = -1;
+  if (lane < span && entry < end) row = dense_rows[columns[entry]];
+  unsigned found = __ballot_sync(0xffffffffu, row >= 0);
   __syncwarp();
-  if (place >= 0) {
+  if (row >= 0) {
     int at = __popc(found & ((1u << lane) - 1u));
-    batch->place[at] = place;
+    batch->row[at] = row;
     batch->value[at] = values[entry];
   }
   __syncwarp();
   return __popc(found);
 }
 
-// Adds up value * dense[places[column]] over a range of entries; entries whose place is -1 count nothing. The
-// warps of a block share the entries, some at a time (span); each lane keeps four columns.
+// Adds up value * dense[dense_rows[column]] over a range of entries, without those of skipped columns. The warps
+// of a block share the entries, some at a time (span); each lane keeps four columns.
 __device__ __forceinline__ void narrow_sum(int first, int end, int span, const int* columns, const float* values,
-                                           const float* __restrict__ dense, const int* places, float* out,
+                                           const float* __restrict__ dense, const int* dense_rows, float* out,
                                            int width) {
   __shared__ Batch batches[WARPS];
   float* parts = (float*)memory;
   int lane = threadIdx.x, warp = threadIdx.y, warps = blockDim.y, base = blockIdx.y * NARROW + lane;
   float sums[4] = {0.f, 0.f, 0.f, 0.f};
   for (int from = first + warp * span; from < end; from += warps * span) {
-    int count = gathered(&batches[warp], from, end, span, columns, values, places);
+    int count = gather(&batches[warp], from, end, span, columns, values, dense_rows);
 #pragma unroll 2
     for (int each = 0; each < count; each++) {
       float value = batches[warp].value[each];
-      const float* row = dense + (long long)batches[warp].place[each] * width;
+      const float* row = dense + (long long)batches[warp].row[each] * width;
 #pragma unroll
       for (int part = 0; part < 4; part++)
         if (base + 32 * part < width) sums[part] += value * row[base + 32 * part];
@@ -71,7 +71,7 @@ __device__ __forceinline__ void narrow_sum(int first, int end, int span, const i
   }
 }
 
-// Adds up what the warps of a block hold in memory, four columns a place, times a factor.
+// Adds up what the warps of a block hold in shared memory, four columns per thread, times a factor.
 __device__ __forceinline__ void join_warps(float* out, int quarters, float factor) {
   int warps = blockDim.y;
   __syncthreads();
@@ -89,9 +89,9 @@ __device__ __forceinline__ void join_warps(float* out, int quarters, float facto
   }
 }
 
-// The same for widths that are multiples of four, sixteen columns a lane.
+// The same for widths that are multiples of four, sixteen columns per lane.
 __device__ __forceinline__ void wide_sum(int first, int end, int span, const int* columns, const float* values,
-                                         const float* __restrict__ dense, const int* places, float* out,
+                                         const float* __restrict__ dense, const int* dense_rows, float* out,
                                          int width) {
   __shared__ Batch batches[WARPS];
   int lane = threadIdx.x, warp = threadIdx.y, warps = blockDim.y;
@@ -100,11 +100,11 @@ __device__ __forceinline__ void wide_sum(int first, int end, int span, const int
 #pragma unroll
   for (int part = 0; part < 4; part++) sums[part] = make_float4(0.f, 0.f, 0.f, 0.f);
   for (int from = first + warp * span; from < end; from += warps * span) {
-    int count = gathered(&batches[warp], from, end, span, columns, values, places);
+    int count = gather(&batches[warp], from, end, span, columns, values, dense_rows);
 #pragma unroll 2
     for (int each = 0; each < count; each++) {
       float value = batches[warp].value[each];
-      const float4* row = (const float4*)dense + (long long)batches[warp].place[each] * quarters;
+      const float4* row = (const float4*)dense + (long long)batches[warp].row[each] * quarters;
 #pragma unroll
       for (int part = 0; part < 4; part++)
         if (base + 32 * part < quarters) {
@@ -121,7 +121,7 @@ __device__ __forceinline__ void wide_sum(int first, int end, int span, const int
   join_warps(out, quarters, 1.f);
 }
 
-// Two numbers of eleven significant bits.
+// Two float16 numbers.
 __device__ __forceinline__ float2 unpacked(unsigned pair) {
   float2 two;
   asm("{.reg .f16 low, high; mov.b32 {low, high}, %2; cvt.f32.f16 %0, low; cvt.f32.f16 %1, high;}"
@@ -138,7 +138,7 @@ __device__ __forceinline__ unsigned packed(float low, float high) {
   return pair;
 }
 
-// The largest of what the threads of a block have, for blocks of TOPS threads.
+// The largest number of the threads of a block, for blocks of TOPS threads.
 __device__ __forceinline__ float largest_of_block(float own) {
   __shared__ float tops[TOPS / 32];
   for (int step = 16; step > 0; step >>= 1) own = fmaxf(own, __shfl_xor_sync(0xffffffffu, own, step));
@@ -149,8 +149,8 @@ __device__ __forceinline__ float largest_of_block(float own) {
   return top;
 }
 
-// The largest magnitude among the numbers that a block looks at, for TOPS blocks.
-extern "C" __global__ void largest(const float4* dense, float* tops, int quarters) {
+// The largest magnitude among the numbers that a block reads, for TOPS blocks.
+extern "C" __global__ void largest_magnitude(const float4* dense, float* tops, int quarters) {
   float top = 0.f;
   for (int at = blockIdx.x * TOPS + threadIdx.x; at < quarters; at += TOPS * TOPS) {
     float4 read = dense[at];
@@ -160,12 +160,11 @@ extern "C" __global__ void largest(const float4* dense, float* tops, int quarter
   if (threadIdx.x == 0) tops[blockIdx.x] = top;
 }
 
-// Numbers in half the space, rounded to eleven significant bits after the largest is brought to LARGEST. `tops`
-// is what the blocks of `largest` found.
-extern "C" __global__ void halve(const float4* dense, const float* tops, float* largest, uint2* out,
-                                 int quarters) {
+// Numbers in float16, scaled so that the largest becomes LARGEST. `tops` is the result of `largest_magnitude`.
+extern "C" __global__ void to_float16(const float4* dense, const float* tops, float* largest, uint2* out,
+                                      int quarters) {
   float top = largest_of_block(tops[threadIdx.x]);
-  // What is smaller has no finite scale, which would make zeros no numbers.
+  // A smaller one has no finite scale, which would turn zeros into NaN.
   if (top > 0.f) top = fmaxf(top, LEAST);
   int at = blockIdx.x * TOPS + threadIdx.x;
   if (at == 0) largest[0] = top;
@@ -175,20 +174,20 @@ extern "C" __global__ void halve(const float4* dense, const float* tops, float* 
   out[at] = make_uint2(packed(read.x * scale, read.y * scale), packed(read.z * scale, read.w * scale));
 }
 
-// Like wide_sum, of halved numbers, for widths that are multiples of eight.
-__device__ __forceinline__ void halved_sum(int first, int end, int span, const int* columns, const float* values,
-                                           const uint4* __restrict__ dense, const float* largest,
-                                           const int* places, float* out, int width) {
+// Like wide_sum, of float16 numbers, for widths that are multiples of eight.
+__device__ __forceinline__ void float16_sum(int first, int end, int span, const int* columns,
+                                            const float* values, const uint4* __restrict__ dense,
+                                            const float* largest, const int* dense_rows, float* out, int width) {
   __shared__ Batch batches[WARPS];
   int lane = threadIdx.x, warp = threadIdx.y, warps = blockDim.y;
   int base = blockIdx.y * (WIDE / 8) + lane, eighths = width / 8;
   float sums[2][8] = {};
   for (int from = first + warp * span; from < end; from += warps * span) {
-    int count = gathered(&batches[warp], from, end, span, columns, values, places);
+    int count = gather(&batches[warp], from, end, span, columns, values, dense_rows);
 #pragma unroll 4
     for (int each = 0; each < count; each++) {
       float value = batches[warp].value[each];
-      const uint4* row = dense + (long long)batches[warp].place[each] * eighths;
+      const uint4* row = dense + (long long)batches[warp].row[each] * eighths;
 #pragma unroll
       for (int part = 0; part < 2; part++)
         if (base + 32 * part < eighths) {
@@ -212,45 +211,46 @@ __device__ __forceinline__ void halved_sum(int first, int end, int span, const i
   join_warps(out, width / 4, largest[0] / LARGEST);
 }
 
-// out[i] = row nodes[i] of a sparse matrix times dense. One block a row and tile of columns.
+// out[i] = row chosen[i] of a sparse matrix times dense. One block per row and tile of columns.
 #define ROWS(name, sum)                                                                                        \
   extern "C" __global__ void name(const int* rows, const int* columns, const float* values,                    \
-                                  const float* dense, float* out, const int* nodes, const int* places,         \
+                                  const float* dense, float* out, const int* chosen, const int* dense_rows,    \
                                   int width, int span) {                                                       \
-    int node = nodes[blockIdx.x];                                                                              \
-    int first = node < 0 ? 0 : rows[node], end = node < 0 ? 0 : rows[node + 1];                                \
-    sum(first, end, span, columns, values, dense, places, out + (long long)blockIdx.x * width, width);         \
+    int row = chosen[blockIdx.x];                                                                              \
+    int first = row < 0 ? 0 : rows[row], end = row < 0 ? 0 : rows[row + 1];                                    \
+    sum(first, end, span, columns, values, dense, dense_rows, out + (long long)blockIdx.x * width, width);     \
   }
 ROWS(narrow_rows, narrow_sum)
 ROWS(wide_rows, wide_sum)
 
 // All rows of a sparse matrix, long ones cut into pieces: a piece is (row, first, end, slot). A row of one piece
-// (slot -1) is written at once, pieces of others to spare[slot], to be joined afterwards.
+// (slot -1) is written at once, pieces of others to spare[slot], to be joined afterwards. Rows whose `chosen` is -1
+// become zeros.
 #define PIECES(name, sum)                                                                                      \
   extern "C" __global__ void name(const int* pieces, const int* columns, const float* values,                  \
-                                  const float* dense, float* out, float* spare, const int* nodes,              \
-                                  const int* places, int width, int span) {                                    \
+                                  const float* dense, float* out, float* spare, const int* chosen,             \
+                                  const int* dense_rows, int width, int span) {                                \
     const int* piece = pieces + 4 * blockIdx.x;                                                                \
     int row = piece[0], slot = piece[3];                                                                       \
-    int first = nodes[row] < 0 ? 0 : piece[1], end = nodes[row] < 0 ? 0 : piece[2];                            \
+    int first = chosen[row] < 0 ? 0 : piece[1], end = chosen[row] < 0 ? 0 : piece[2];                          \
     float* to = slot < 0 ? out + (long long)row * width : spare + (long long)slot * width;                     \
-    sum(first, end, span, columns, values, dense, places, to, width);                                          \
+    sum(first, end, span, columns, values, dense, dense_rows, to, width);                                      \
   }
 PIECES(narrow_pieces, narrow_sum)
 PIECES(wide_pieces, wide_sum)
 
-extern "C" __global__ void halved_pieces(const int* pieces, const int* columns, const float* values,
-                                         const uint4* dense, const float* largest, float* out, float* spare,
-                                         const int* nodes, const int* places, int width, int span) {
+extern "C" __global__ void float16_pieces(const int* pieces, const int* columns, const float* values,
+                                          const uint4* dense, const float* largest, float* out, float* spare,
+                                          const int* chosen, const int* dense_rows, int width, int span) {
   const int* piece = pieces + 4 * blockIdx.x;
   int row = piece[0], slot = piece[3];
-  int first = nodes[row] < 0 ? 0 : piece[1], end = nodes[row] < 0 ? 0 : piece[2];
+  int first = chosen[row] < 0 ? 0 : piece[1], end = chosen[row] < 0 ? 0 : piece[2];
   float* to = slot < 0 ? out + (long long)row * width : spare + (long long)slot * width;
-  halved_sum(first, end, span, columns, values, dense, largest, places, to, width);
+  float16_sum(first, end, span, columns, values, dense, largest, dense_rows, to, width);
 }
 
-// Adds the pieces of long rows up: a join is (row, first slot, end slot). One thread a column.
-extern "C" __global__ void join(const int* joins, const float* spare, float* out, int width) {
+// Adds up the pieces of long rows: a join is (row, first slot, end slot). One thread per column.
+extern "C" __global__ void join_pieces(const int* joins, const float* spare, float* out, int width) {
   const int* each = joins + 3 * blockIdx.x;
   int column = blockIdx.y * blockDim.x + threadIdx.x;
   if (column >= width) return;
@@ -261,18 +261,19 @@ extern "C" __global__ void join(const int* joins, const float* spare, float* out
 
 // ---- neighbourhoods -----------------------------------------------------------------------------------------
 
-// needed[column] = 1 for every entry of the rows whose place is not -1. One warp a piece.
-extern "C" __global__ void mark(const int* pieces, const int* columns, const int* places, unsigned char* needed,
-                                int count) {
+// needed[column] = 1 for every entry of the rows whose number is not -1. One warp per piece.
+extern "C" __global__ void mark_columns(const int* pieces, const int* columns, const int* row_numbers,
+                                        unsigned char* needed, int count) {
   int number = blockIdx.x * blockDim.y + threadIdx.y;
   if (number >= count) return;
   const int* piece = pieces + 4 * number;
-  if (places[piece[0]] < 0) return;
+  if (row_numbers[piece[0]] < 0) return;
   for (int entry = piece[1] + threadIdx.x; entry < piece[2]; entry += 32) needed[columns[entry]] = 1;
 }
 
-// The numbers of marked nodes, -1 for others, and how many are marked; `size` is zero before.
-extern "C" __global__ void number(const unsigned char* mask, int* nodes, unsigned long long* size, int count) {
+// nodes[i] = i if node i is marked, else -1; and how many are marked. `size` is zero before.
+extern "C" __global__ void list_marked(const unsigned char* mask, int* nodes, unsigned long long* size,
+                                       int count) {
   int at = blockIdx.x * blockDim.x + threadIdx.x;
   bool marked = at < count && mask[at];
   if (at < count) nodes[at] = marked ? at : -1;
@@ -280,10 +281,10 @@ extern "C" __global__ void number(const unsigned char* mask, int* nodes, unsigne
   if (threadIdx.x == 0 && found) atomicAdd(size, (unsigned long long)found);
 }
 
-// One hop for many seeds at once, a bit a seed: after[row] gathers before[column] over the entries of a row, a
-// piece a warp. Bits may be set in any order.
-extern "C" __global__ void spread(const int* pieces, const int* columns, const unsigned* before,
-                                  unsigned* after, int count, int words) {
+// One hop for many seeds at once, one bit per seed: after[row] is the union of before[column] over the entries of
+// the row. One warp per piece. Bits may be set in any order.
+extern "C" __global__ void expand_hop(const int* pieces, const int* columns, const unsigned* before,
+                                      unsigned* after, int count, int words) {
   int number = blockIdx.x * blockDim.y + threadIdx.y;
   if (number >= count) return;
   const int* piece = pieces + 4 * number;
@@ -319,14 +320,15 @@ extern "C" __global__ void count_bits(const unsigned* bits, int* counts, int hei
   counts[row] = any ? total > 0 : total;
 }
 
-// From the running count of marked nodes to rows for them: nodes, places and mask of a level, and its size.
-extern "C" __global__ void place(const long long* running, int* nodes, int* places, unsigned char* mask,
-                                 long long* size, int count, int length) {
+// Numbers the marked nodes by their running count: node of every row, row of every node, mask of the rows, and
+// how many there are.
+extern "C" __global__ void assign_rows(const long long* running, int* nodes, int* row_of_node,
+                                       unsigned char* mask, long long* size, int count, int length) {
   int at = blockIdx.x * blockDim.x + threadIdx.x;
   long long total = running[count - 1];
   if (at < count) {
     bool present = running[at] > (at ? running[at - 1] : 0);
-    places[at] = present ? (int)running[at] - 1 : -1;
+    row_of_node[at] = present ? (int)running[at] - 1 : -1;
     if (present) nodes[running[at] - 1] = at;
   }
   if (at < length) {
@@ -338,8 +340,8 @@ extern "C" __global__ void place(const long long* running, int* nodes, int* plac
 
 // ---- draws --------------------------------------------------------------------------------------------------
 
-// A number that looks random, decided by a key and a place: dropout draws it again in the backward pass
-// instead of remembering it.
+// A random-looking number, decided by a key and an index: dropout draws it again in the backward pass instead of
+// storing it.
 __device__ __forceinline__ unsigned scrambled(unsigned value) {
   value ^= value >> 16;
   value *= 0x85ebca6bu;
@@ -348,17 +350,17 @@ __device__ __forceinline__ unsigned scrambled(unsigned value) {
   return value ^ (value >> 16);
 }
 
-__device__ __forceinline__ unsigned drawn(const int* key, unsigned place) {
-  return scrambled(scrambled(place + (unsigned)key[0]) ^ (unsigned)key[1]);
+__device__ __forceinline__ unsigned drawn(const int* key, unsigned index) {
+  return scrambled(scrambled(index + (unsigned)key[0]) ^ (unsigned)key[1]);
 }
 
-// Different numbers below total: the images of 0, 1, 2 ... under a permutation that the key decides, a Feistel
-// network over a power of four, walked until it falls below total. Where total is less than what is asked for,
-// the rest repeats the first.
-extern "C" __global__ void draw(const long long* total, const int* key, long long* out, int count) {
-  int place = blockIdx.x * blockDim.x + threadIdx.x;
-  if (place >= count) return;
-  unsigned long long size = total[0], value = place < size ? place : 0;
+// Distinct numbers below total: the images of 0, 1, 2 ... under a permutation that the key decides, a Feistel
+// network over a power of four, applied until the image falls below total. If total is less than count, the rest
+// repeats the first.
+extern "C" __global__ void draw_distinct(const long long* total, const int* key, long long* out, int count) {
+  int index = blockIdx.x * blockDim.x + threadIdx.x;
+  if (index >= count) return;
+  unsigned long long size = total[0], value = index < size ? index : 0;
   int half = 4;
   while ((1ull << (2 * half)) < size) half++;
   unsigned mask = (1u << half) - 1u;
@@ -371,12 +373,12 @@ extern "C" __global__ void draw(const long long* total, const int* key, long lon
     }
     value = ((unsigned long long)left << half) | right;
   } while (value >= size);
-  out[place] = (long long)value;
+  out[index] = (long long)value;
 }
 
 // ---- a layer: batch norm, activation, dropout ---------------------------------------------------------------
 
-// Four neighbouring columns of a row, in one read where rows are aligned.
+// Four adjacent columns of a row, in one read if rows are aligned.
 __device__ __forceinline__ void read_four(float* four, const float* matrix, long long row, int column, int width) {
   if (width % 4 == 0) {
     float4 read = *(const float4*)(matrix + row * width + column);
@@ -396,10 +398,9 @@ __device__ __forceinline__ void write_four(const float* four, float* matrix, lon
   }
 }
 
-// Adds what the rows of threads of a block hold for their columns, halving them each time; every thread gets
-// the sums of its four columns.
+// Sums over the rows of threads of a block, as a tree; every thread gets the sums of its four columns.
 __device__ __forceinline__ void over_lanes(float* four) {
-  __shared__ float4 parts[ROWS_SETTLED][32];
+  __shared__ float4 parts[ROWS_FINISHED][32];
   __syncthreads();
   parts[threadIdx.y][threadIdx.x] = make_float4(four[0], four[1], four[2], four[3]);
   for (int half = blockDim.y / 2; half > 0; half /= 2) {
@@ -444,9 +445,9 @@ extern "C" __global__ void moments(const float* values, const unsigned char* mas
   if (column == 0) sizes[blockIdx.y] = size;
 }
 
-// From chunks to batch norm: mean, inverse deviation, factor and offset of every column, and the running
-// statistics, moved on as PyTorch moves them.
-extern "C" __global__ void settle_moments(const float* means, const float* deviations, const float* sizes,
+// From chunks to batch norm: mean, inverse deviation, factor and offset of every column. Updates the running
+// statistics as PyTorch does.
+extern "C" __global__ void finish_moments(const float* means, const float* deviations, const float* sizes,
                                           const long long* size, const float* gamma, const float* beta,
                                           const float* bias, float* running_mean, float* running_variance,
                                           float* centre, float* inverse, float* factor, float* offset,
@@ -479,8 +480,8 @@ extern "C" __global__ void settle_moments(const float* means, const float* devia
   }
 }
 
-__device__ __forceinline__ float kept(const int* key, long long place, unsigned bound, float scale) {
-  return bound == 0u || drawn(key, (unsigned)place) >= bound ? scale : 0.f;
+__device__ __forceinline__ float kept(const int* key, long long index, unsigned bound, float scale) {
+  return bound == 0u || drawn(key, (unsigned)index) >= bound ? scale : 0.f;
 }
 
 // out = dropout(prelu(factor * value + offset)).
@@ -504,9 +505,8 @@ extern "C" __global__ void activate(const float* values, const float* factor, co
   }
 }
 
-// Sums over a chunk of rows of what reaches z = factor * value + offset from behind: of itself, of itself times
-// the centred value, and of what reaches the slope. Without batch norm the gradient of the value is known at
-// once and written too.
+// Sums over a chunk of rows: of the gradient of z = factor * value + offset, of that times the centred value, and
+// of the gradient of the slope. Without batch norm the gradient of the value is known at once and written too.
 extern "C" __global__ void activate_sums(const float* values, const float* factor, const float* offset,
                                          const float* centre, const float* slope, const unsigned char* mask,
                                          const int* key, const float* gradient, float* sums, float* out,
@@ -514,49 +514,49 @@ extern "C" __global__ void activate_sums(const float* values, const float* facto
                                          double keep) {
   int column = blockIdx.x * NARROW + 4 * threadIdx.x;
   int first = blockIdx.y * chunk, last = column < width ? min(height, first + chunk) : first;
-  float own[4] = {0.f, 0.f, 0.f, 0.f}, centred[4] = {0.f, 0.f, 0.f, 0.f}, sloped[4] = {0.f, 0.f, 0.f, 0.f};
-  float scale[4], shift[4], middle[4], four[4], behind[4], back[4];
+  float own[4] = {0.f, 0.f, 0.f, 0.f}, centred[4] = {0.f, 0.f, 0.f, 0.f}, of_slope[4] = {0.f, 0.f, 0.f, 0.f};
+  float scale[4], shift[4], middle[4], four[4], incoming[4], back[4];
   if (column < width) {
     read_four(scale, factor, 0, column, width);
     read_four(shift, offset, 0, column, width);
     read_four(middle, centre, 0, column, width);
   }
-  float leak = slope[0];
+  float negative_slope = slope[0];
 #pragma unroll 2
   for (int row = first + threadIdx.y; row < last; row += LANES) {
     bool needed = mask[row];
     if (needed) {
       read_four(four, values, row, column, width);
-      read_four(behind, gradient, row, column, width);
+      read_four(incoming, gradient, row, column, width);
     }
     for (int part = 0; part < 4; part++) {
       back[part] = 0.f;
       if (!needed) continue;
       float z = scale[part] * four[part] + shift[part];
-      float came = behind[part] * kept(key, (long long)row * width + column + part, bound, (float)keep);
-      float reached = z > 0.f ? came : leak * came;
-      sloped[part] += z > 0.f ? 0.f : came * z;
-      own[part] += reached;
-      centred[part] += reached * (four[part] - middle[part]);
-      back[part] = scale[part] * reached;
+      float passed = incoming[part] * kept(key, (long long)row * width + column + part, bound, (float)keep);
+      float of_z = z > 0.f ? passed : negative_slope * passed;
+      of_slope[part] += z > 0.f ? 0.f : passed * z;
+      own[part] += of_z;
+      centred[part] += of_z * (four[part] - middle[part]);
+      back[part] = scale[part] * of_z;
     }
     if (!normal) write_four(back, out, row, column, width);
   }
   over_lanes(own);
   over_lanes(centred);
-  over_lanes(sloped);
+  over_lanes(of_slope);
   if (threadIdx.y || column >= width) return;
   long long plane = (long long)chunks * width;
   write_four(own, sums, blockIdx.y, column, width);
   write_four(centred, sums + plane, blockIdx.y, column, width);
-  write_four(sloped, sums + 2 * plane, blockIdx.y, column, width);
+  write_four(of_slope, sums + 2 * plane, blockIdx.y, column, width);
 }
 
-// From chunks to gradients: of the shift (own), of the scale, of the slope a column, and with batch norm the
-// level and tilt that the gradient of the values has in every column.
-extern "C" __global__ void settle_sums(const float* sums, const float* factor, const float* centre,
+// From chunks to gradients: of the shift, of the scale and of the slope, per column. With batch norm the gradient of
+// the values also has a constant term and one linear in the value, per column.
+extern "C" __global__ void finish_sums(const float* sums, const float* factor, const float* centre,
                                        const float* inverse, const long long* size, float* shift, float* scale,
-                                       float* slope, float* level, float* tilt, int chunks, int width,
+                                       float* slope, float* constant, float* linear, int chunks, int width,
                                        int normal) {
   int column = blockIdx.x * NARROW + 4 * threadIdx.x, last = column < width ? chunks : 0;
   long long plane = (long long)chunks * width;
@@ -575,31 +575,32 @@ extern "C" __global__ void settle_sums(const float* sums, const float* factor, c
     scale[column] = root * totals[1][part];
     slope[column] = totals[2][part];
     if (!normal) continue;
-    tilt[column] = -factor[column] * root * root * totals[1][part] / count;
-    level[column] = -factor[column] * totals[0][part] / count - tilt[column] * centre[column];
+    linear[column] = -factor[column] * root * root * totals[1][part] / count;
+    constant[column] = -factor[column] * totals[0][part] / count - linear[column] * centre[column];
   }
 }
 
-// The gradient of the values under batch norm: factor * (what reaches z) + level + tilt * value.
+// The gradient of the values under batch norm: factor * (gradient of z) + constant + linear * value.
 extern "C" __global__ void activate_gradient(const float* values, const float* factor, const float* offset,
                                              const float* slope, const unsigned char* mask, const int* key,
-                                             const float* level, const float* tilt, const float* gradient,
+                                             const float* constant, const float* linear, const float* gradient,
                                              float* out, int width, int bound, double keep) {
   long long row = blockIdx.x;
   bool needed = mask[row];
   for (int column = 4 * threadIdx.x; column < width; column += 4 * blockDim.x) {
-    float four[4] = {0.f, 0.f, 0.f, 0.f}, behind[4], scale[4], shift[4], height[4], lean[4];
+    float four[4] = {0.f, 0.f, 0.f, 0.f}, incoming[4], scale[4], shift[4], constants[4], linears[4];
     if (needed) {
       read_four(four, values, row, column, width);
-      read_four(behind, gradient, row, column, width);
+      read_four(incoming, gradient, row, column, width);
       read_four(scale, factor, 0, column, width);
       read_four(shift, offset, 0, column, width);
-      read_four(height, level, 0, column, width);
-      read_four(lean, tilt, 0, column, width);
+      read_four(constants, constant, 0, column, width);
+      read_four(linears, linear, 0, column, width);
       for (int part = 0; part < 4; part++) {
         float z = scale[part] * four[part] + shift[part];
-        float came = behind[part] * kept(key, row * width + column + part, bound, (float)keep);
-        four[part] = scale[part] * (z > 0.f ? came : slope[0] * came) + height[part] + lean[part] * four[part];
+        float passed = incoming[part] * kept(key, row * width + column + part, bound, (float)keep);
+        float of_z = z > 0.f ? passed : slope[0] * passed;
+        four[part] = scale[part] * of_z + constants[part] + linears[part] * four[part];
       }
     }
     write_four(four, out, row, column, width);
@@ -608,7 +609,7 @@ extern "C" __global__ void activate_gradient(const float* values, const float* f
 
 // ---- rows of length one, and their contrast -----------------------------------------------------------------
 
-// The sum of one number a thread, known to all threads of the block.
+// The sum of one number per thread, returned to all threads of the block.
 __device__ __forceinline__ float over_block(float value) {
   __shared__ float parts[32];
   for (int step = 16; step > 0; step >>= 1) value += __shfl_xor_sync(0xffffffffu, value, step);
@@ -620,7 +621,7 @@ __device__ __forceinline__ float over_block(float value) {
   return total;
 }
 
-extern "C" __global__ void unit(const float* values, float* out, float* norms, int width) {
+extern "C" __global__ void unit_rows(const float* values, float* out, float* norms, int width) {
   const float* row = values + (long long)blockIdx.x * width;
   float square = 0.f;
   for (int column = threadIdx.x; column < width; column += blockDim.x) square += row[column] * row[column];
@@ -630,8 +631,8 @@ extern "C" __global__ void unit(const float* values, float* out, float* norms, i
   if (threadIdx.x == 0) norms[blockIdx.x] = norm;
 }
 
-extern "C" __global__ void unit_gradient(const float* unit, const float* norms, const float* gradient,
-                                         float* out, int width) {
+extern "C" __global__ void unit_rows_gradient(const float* unit, const float* norms, const float* gradient,
+                                              float* out, int width) {
   long long start = (long long)blockIdx.x * width;
   float along = 0.f;
   for (int column = threadIdx.x; column < width; column += blockDim.x)
@@ -641,30 +642,30 @@ extern "C" __global__ void unit_gradient(const float* unit, const float* norms, 
     out[start + column] = (gradient[start + column] - unit[start + column] * along) / norms[blockIdx.x];
 }
 
-// One anchor a block: its most similar entries of the pool attract, drawn ones repel. Writes its share of the
-// loss and that share's gradient. Entries of the pool count below size[0]; so do anchors, where they are the
-// pool. Negatives that were drawn twice add the same number twice, in whatever order.
+// One anchor per block: its most similar entries of the pool attract, random ones repel. Writes the anchor's term of
+// the loss and that term's gradient. Only the first size[0] entries of the pool count; so do anchors if they are the
+// pool. A negative that is drawn twice adds the same number twice, so the order does not matter.
 extern "C" __global__ void contrast(const float* similarities, const long long* anchors, const long long* pool,
                                     const long long* size, const int* key, float* gradient, float* losses,
-                                    int width, int positives, int negatives, int own, int anchored,
+                                    int width, int positives, int negatives, int own, int anchors_are_pool,
                                     double weight) {
   __shared__ float tops[32];
-  __shared__ int places[32];
-  float *open = (float*)memory, *slopes = open + width;
+  __shared__ int top_columns[32];
+  float *candidates = (float*)memory, *gradients = candidates + width;
   const float* row = similarities + (long long)blockIdx.x * width;
   float* out = gradient + (long long)blockIdx.x * width;
   int counted = (int)size[0], thread = threadIdx.x, warps = blockDim.x / 32;
-  if (anchored && blockIdx.x >= counted) {
+  if (anchors_are_pool && blockIdx.x >= counted) {
     for (int column = thread; column < width; column += blockDim.x) out[column] = 0.f;
     if (thread == 0) losses[blockIdx.x] = 0.f;
     return;
   }
-  float share = 1.f / (anchored ? counted : gridDim.x);
-  float push = 2.f * (float)weight / negatives * share, pull = -2.f / positives * share;
+  float fraction = 1.f / (anchors_are_pool ? counted : gridDim.x);
+  float push = 2.f * (float)weight / negatives * fraction, pull = -2.f / positives * fraction;
   long long anchor = anchors[blockIdx.x];
   for (int column = thread; column < width; column += blockDim.x) {
-    open[column] = column < counted && (own || pool[column] != anchor) ? row[column] : BELOW_ALL;
-    slopes[column] = 0.f;
+    candidates[column] = column < counted && (own || pool[column] != anchor) ? row[column] : BELOW_ALL;
+    gradients[column] = 0.f;
   }
   __syncthreads();
   float repelled = 0.f;
@@ -673,45 +674,46 @@ extern "C" __global__ void contrast(const float* similarities, const long long* 
     int column = (int)(((unsigned long long)random * (unsigned)counted) >> 32);
     float similarity = row[column];
     repelled += similarity * similarity;
-    atomicAdd(slopes + column, push * similarity);
+    atomicAdd(gradients + column, push * similarity);
   }
   repelled = over_block(repelled);
   float attracted = 0.f;
   for (int number = 0; number < positives; number++) {
     float top = BELOW_ALL;
-    int place = width;
+    int best = width;
     for (int column = thread; column < width; column += blockDim.x)
-      if (open[column] > top) {
-        top = open[column];
-        place = column;
+      if (candidates[column] > top) {
+        top = candidates[column];
+        best = column;
       }
     for (int step = 16; step > 0; step >>= 1) {
       float other = __shfl_xor_sync(0xffffffffu, top, step);
-      int there = __shfl_xor_sync(0xffffffffu, place, step);
-      if (other > top || (other == top && there < place)) {
+      int other_best = __shfl_xor_sync(0xffffffffu, best, step);
+      if (other > top || (other == top && other_best < best)) {
         top = other;
-        place = there;
+        best = other_best;
       }
     }
     if ((thread & 31) == 0) {
       tops[thread >> 5] = top;
-      places[thread >> 5] = place;
+      top_columns[thread >> 5] = best;
     }
     __syncthreads();
     for (int warp = 0; warp < warps; warp++)
-      if (tops[warp] > top || (tops[warp] == top && places[warp] < place)) {
+      if (tops[warp] > top || (tops[warp] == top && top_columns[warp] < best)) {
         top = tops[warp];
-        place = places[warp];
+        best = top_columns[warp];
       }
-    if (place < width) {
+    if (best < width) {
       attracted += top;
       if (thread == 0) {
-        slopes[place] += pull;
-        open[place] = BELOW_ALL;
+        gradients[best] += pull;
+        candidates[best] = BELOW_ALL;
       }
     }
     __syncthreads();
   }
-  for (int column = thread; column < width; column += blockDim.x) out[column] = slopes[column];
-  if (thread == 0) losses[blockIdx.x] = share * (-2.f * attracted / positives + (float)weight * repelled / negatives);
+  for (int column = thread; column < width; column += blockDim.x) out[column] = gradients[column];
+  if (thread == 0)
+    losses[blockIdx.x] = fraction * (-2.f * attracted / positives + (float)weight * repelled / negatives);
 }

@@ -1,9 +1,9 @@
-// Functions of a tile of products, which is in half precision: exponentials, their sums and their shares of sums;
-// the logistic function and the sum of its integral.
+// Functions of a tile of products in float16: exponentials, their sums and their weighted values; the logistic
+// function and the sum of its integral (softplus).
 //
 // A tile is row-major with rows of `stride` numbers, a multiple of eight, of which the first `cols` count. Rows and
-// columns of a tile on the diagonal of the whole matrix are the same: exponentials on its own diagonal count nothing.
-// Every sum is added up in a fixed order: the same input gives the same bytes.
+// columns of a tile on the diagonal of the whole matrix are the same: exponentials on its own diagonal are left out.
+// Every sum is computed in a fixed order: the same input gives the same bytes.
 
 #define EACH 8
 #define THREADS 256
@@ -11,7 +11,7 @@
 #define ROWS 64
 #define LOGISTIC_SCALE 16384.f
 
-// Eight numbers of eleven significant bits.
+// Eight float16 numbers, unpacked.
 struct Eight {
   float of[EACH];
 };
@@ -49,16 +49,16 @@ __device__ __forceinline__ Eight exponentials(const uint4* tile, long long at, i
   return numbers;
 }
 
-// What a block, ROWS rows of EACH * THREADS columns, has in each row and in each column. Sums of rows go to row
-// blockIdx.x of `row_parts`, sums of columns to row blockIdx.y of `column_parts`.
+// Sums of the rows and of the columns of a block, which has ROWS rows and EACH * THREADS columns. Sums of rows go to
+// row blockIdx.x of `row_parts`, sums of columns to row blockIdx.y of `column_parts`.
 extern "C" __global__ void exponential_sums(const uint4* tile, float* row_parts, float* column_parts, int rows,
                                             int cols, int stride, int diagonal) {
   __shared__ float parts[WARPS][ROWS];
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32, first = blockIdx.y * ROWS;
   int column = EACH * (blockIdx.x * THREADS + threadIdx.x);
   Eight sums = {};
-  for (int place = 0; place < ROWS; place++) {
-    int row = first + place;
+  for (int local = 0; local < ROWS; local++) {
+    int row = first + local;
     float own = 0.f;
     if (row < rows && column < stride) {
       long long at = ((long long)row * stride + column) / EACH;
@@ -70,21 +70,21 @@ extern "C" __global__ void exponential_sums(const uint4* tile, float* row_parts,
       }
     }
     for (int step = 16; step > 0; step >>= 1) own += __shfl_xor_sync(0xffffffffu, own, step);
-    if (lane == 0) parts[warp][place] = own;
+    if (lane == 0) parts[warp][local] = own;
   }
   __syncthreads();
-  int place = threadIdx.x;
-  if (place < ROWS && first + place < rows) {
+  int local = threadIdx.x;
+  if (local < ROWS && first + local < rows) {
     float total = 0.f;
-    for (int each = 0; each < WARPS; each++) total += parts[each][place];
-    row_parts[(long long)blockIdx.x * rows + first + place] = total;
+    for (int each = 0; each < WARPS; each++) total += parts[each][local];
+    row_parts[(long long)blockIdx.x * rows + first + local] = total;
   }
 #pragma unroll
   for (int each = 0; each < EACH; each++)
     if (column + each < cols) column_parts[(long long)blockIdx.y * cols + column + each] = sums.of[each];
 }
 
-// In place of every product its exponential, times the sum of a weight of its row and one of its column.
+// Replaces every product by its exponential, times the sum of a weight of its row and one of its column.
 extern "C" __global__ void exponential_shares(uint4* tile, const float* row_weights, const float* column_weights,
                                               int rows, int cols, int stride, int diagonal) {
   int first = blockIdx.y * ROWS, column = EACH * (blockIdx.x * THREADS + threadIdx.x);
@@ -103,8 +103,8 @@ extern "C" __global__ void exponential_shares(uint4* tile, const float* row_weig
   }
 }
 
-// In place of every product, given in units, its logistic function times LOGISTIC_SCALE, and 0 in columns that do not
-// count. What a block, as above, has of softplus goes to its place in `parts`.
+// Replaces every product, a multiple of `unit`, by its logistic function times LOGISTIC_SCALE, and columns that do not
+// count by 0. The sum of softplus over each block goes to `parts`.
 extern "C" __global__ void logistic(uint4* tile, const float* unit, float* parts, int rows, int cols, int stride) {
   __shared__ float sums[WARPS];
   int first = blockIdx.y * ROWS, column = EACH * (blockIdx.x * THREADS + threadIdx.x);

@@ -1,7 +1,7 @@
-"""Functions of a tile of products in half precision, on CUDA.
+"""Functions of a tile of products in float16, on CUDA.
 
-Half the bytes of float32 and twice the rate of TF32, which keeps as many digits. A file of its own, because
-only methods over all pairs need it.
+It takes half the bytes of float32 and is twice as fast as TF32, which has as many digits. Only methods over
+all pairs compile these kernels.
 """
 
 from typing import Any
@@ -9,18 +9,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spgcl.engine.kernels.compiled import load_kernels, rounds_factors
+from spgcl.engine.kernels.compiled import load_kernels, uses_tf32
 
 NAMES = ("exponential_sums", "exponential_shares", "logistic")
-# As in the source: columns and rows that a block looks at, and what the rows of a tile are a multiple of.
+# As in the source: columns and rows per block, and the number that columns of a tile are a multiple of.
 COLUMNS, ROWS, MULTIPLE = 2048, 64, 8
-# As in the source: chances are up to 1 and mostly below, in the middle of the range of half precision.
+# As in the source: moves probabilities to the middle of the range of float16.
 LOGISTIC_SCALE = 2.0**14
 
 
 def serve(vectors: Tensor) -> bool:
-    """Whether products of vectors may be had so: where factors are rounded to ten bits of fraction anyway."""
-    return rounds_factors(vectors) and bool(_kernels())
+    """Whether products of vectors may be in float16: if they would be computed in TF32 otherwise."""
+    return uses_tf32(vectors) and bool(_kernels())
 
 
 def _kernels() -> dict[str, Any]:
@@ -31,9 +31,9 @@ def exponential_sums(tile: Tensor, columns: int, *, diagonal: bool) -> tuple[Ten
     """Summed exponentials of every row and of every column.
 
     Args:
-        tile: Products in half precision, its columns a multiple of eight.
+        tile: Products in float16, its columns a multiple of eight.
         columns: How many of them count.
-        diagonal: Leave the diagonal of the tile out.
+        diagonal: Leave out the diagonal of the tile.
     """
     height, stride = tile.shape
     of_rows = torch.empty(-(-stride // COLUMNS), height, device=tile.device)
@@ -46,10 +46,10 @@ def exponential_shares_(tile: Tensor, of_rows: Tensor, of_columns: Tensor, *, di
     """Turn products into their exponentials, times the sum of a weight of the row and one of the column.
 
     Args:
-        tile: Products in half precision, its columns a multiple of eight; those without a weight become 0.
+        tile: Products in float16, its columns a multiple of eight; those without a weight become 0.
         of_rows: Weight of every row.
         of_columns: Weights of columns.
-        diagonal: Leave the diagonal of the tile out: it becomes 0.
+        diagonal: Set the diagonal of the tile to 0.
     """
     height, stride = tile.shape
     given = (height, len(of_columns), stride, int(diagonal))
@@ -57,12 +57,12 @@ def exponential_shares_(tile: Tensor, of_rows: Tensor, of_columns: Tensor, *, di
 
 
 def logistic_(tile: Tensor, columns: int, unit: Tensor) -> Tensor:
-    """Turn products into their logistic function times `LOGISTIC_SCALE`; gives the sum of softplus.
+    """Turn products into their logistic function times `LOGISTIC_SCALE`; returns the sum of softplus.
 
     Args:
-        tile: Products in half precision, its columns a multiple of eight.
+        tile: Products in float16, its columns a multiple of eight.
         columns: How many of them count; the others become 0.
-        unit: What the products are multiples of, one number.
+        unit: The unit of the products, one number.
     """
     height, stride = tile.shape
     parts = torch.empty(-(-height // ROWS), -(-stride // COLUMNS), device=tile.device)

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from spgcl.engine.autograd import apply
 from spgcl.engine.tensors import GraphTensors, SparseMatrix
 
 # Probability that a random walk which visits a known node restarts elsewhere.
@@ -153,8 +154,7 @@ class Shuffled(SparseMatrix):
         return super().dense()[self.order]
 
     def __matmul__(self, dense: Tensor) -> Tensor:
-        product: Tensor = _Reordered.apply(super().__matmul__(dense), self.order)  # type: ignore[no-untyped-call]
-        return product
+        return apply(_Reordered, super().__matmul__(dense), self.order)
 
 
 class _Reordered(torch.autograd.Function):

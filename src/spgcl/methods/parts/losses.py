@@ -1,4 +1,4 @@
-"""Contrastive objectives as pure functions of tensors, one an equation."""
+"""Contrastive objectives as pure functions of tensors, one per equation."""
 
 from torch import Tensor
 
@@ -15,7 +15,7 @@ def single_pass_contrastive(
         positive: Similarities of anchors with their positives, shape (anchors, K_pos).
         negative: Similarities of anchors with their negatives, shape (anchors, K_neg).
         negative_weight: Weight of the repelling term.
-        anchors: Which anchors count, as a mask; all when None.
+        anchors: Which anchors count, as a mask; all if None.
     """
     if anchors is None:
         return -2 * positive.mean() + negative_weight * negative.square().mean()

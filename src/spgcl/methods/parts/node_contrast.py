@@ -10,6 +10,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn.functional import normalize
 
 from spgcl.engine.all_pairs import HALVED_TILE, HalvedRows, Tile, upper_tiles
+from spgcl.engine.autograd import apply
 from spgcl.engine.kernels import tiles
 from spgcl.errors import InputError
 
@@ -49,8 +50,7 @@ def node_contrast(first: Tensor, second: Tensor, *, temperature: float, tile: in
     if temperature < LEAST_TEMPERATURE.get(vectors.dtype, 0):
         vectors = vectors.double()
     side = tile or TILE.get(vectors.device.type, TILE["cuda"])
-    loss: Tensor = _NodeContrast.apply(vectors, temperature, side)  # type: ignore[no-untyped-call]
-    return loss.to(first.dtype)
+    return apply(_NodeContrast, vectors, temperature, side).to(first.dtype)
 
 
 def projection_head(width: int, inner_width: int, activation: nn.Module) -> nn.Sequential:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import embedding, logsigmoid
 
+from spgcl.engine.autograd import apply
 from spgcl.engine.tensors import GraphTensors
 from spgcl.errors import InputError
 from spgcl.graph import Graph
@@ -150,9 +151,7 @@ class WalkMethod(Method[PreparedWalks]):
         total = torch.zeros((), device=walks.device)
         for start in range(0, len(walks), WALKS_PER_BLOCK):
             block = slice(start, start + WALKS_PER_BLOCK)
-            total = total + _Recomputed.apply(  # type: ignore[no-untyped-call]
-                self._sum, centres, contexts, walks[block], noise[block]
-            )
+            total = total + apply(_Recomputed, self._sum, centres, contexts, walks[block], noise[block])
         return total / pairs
 
     def learning_rate_at(self, step: int) -> float:
