@@ -303,7 +303,7 @@ def test_an_error_of_ours_is_one_line_and_code_1(earlier, monkeypatch, capsys):
     (earlier / "run.json").write_text(json.dumps({**record, "graph": {}}))
     monkeypatch.delenv("SPGCL_DEBUG", raising=False)
     line = refusal(capsys, "eval", earlier, code=1)
-    assert line == "spgcl: internal error: KeyError: 'labels' (SPGCL_DEBUG=1 shows where)"
+    assert line == "spgcl: internal error: KeyError: 'labels' (SPGCL_DEBUG=1 prints the traceback)"
     monkeypatch.setenv("SPGCL_DEBUG", "1")
     with pytest.raises(KeyError):
         run(["eval", str(earlier)])

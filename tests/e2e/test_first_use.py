@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from commands import answer, output, settings
 from pyarrow import csv, parquet
 
 import spgcl
 from spgcl.cli import run
 
 SPGCL = str(Path(sys.executable).with_name("spgcl"))
-SETTINGS = ("hidden=8", "pool_size=64", "seeds=16", "hops=1")
-QUICK = ["--steps", "10", "--threads", "1", *(part for setting in SETTINGS for part in ("--set", setting))]
+QUICK = ["--steps", "10", "--threads", "1", *settings(hidden=8, pool_size=64, seeds=16, hops=1)]
 FIT_KEYS = ["run", "dataset", "method", "steps", "resumed_from", "seconds", "peak_memory_mib"]
 EVAL_KEYS = {
     *("dataset", "method", "protocol", "metric", "mean", "std", "std_over", "splits", "split_source"),
@@ -32,14 +32,6 @@ def process(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [SPGCL, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=120
     )
-
-
-def answer(capsys, *arguments: object):
-    """The JSON of a command, which is all that stdout holds."""
-    code = run([*map(str, arguments), "--json"])
-    captured = capsys.readouterr()
-    assert code == 0, captured.err
-    return json.loads(captured.out)
 
 
 @pytest.fixture(scope="module")
@@ -133,13 +125,11 @@ def test_eval_with_other_labels(fitted, tmp_path, capsys):
     parity.write_text(
         "node,side\n" + "".join(f"{node},{'odd' if node % 2 else 'even'}\n" for node in range(1500))
     )
-    assert run(["eval", str(fitted), "--labels", str(parity), "--threads", "1", "--json"]) == 0
-    captured = capsys.readouterr()
-    assert captured.err == (
-        "note: the labels come without splits: 10 seeded stratified 10/10/80 splits are used\n"
-    )
+    scores, notes = output(capsys, "eval", fitted, "--labels", parity, "--threads", 1, "--json")
+    assert notes.startswith("note: ") and "10 seeded stratified 10/10/80 splits" in notes
+    assert notes.count("\n") == 1
     # Parity has nothing to do with the graph.
-    assert 40 < json.loads(captured.out)["mean"] < 60
+    assert 40 < json.loads(scores)["mean"] < 60
 
 
 def test_people_get_tables_without_control_characters(fitted, capsys):
@@ -149,8 +139,7 @@ def test_people_get_tables_without_control_characters(fitted, capsys):
         (["methods"], "negative_weight"),
         (["inspect", "csbm-heterophilic"], "transformed homophily"),
     ):
-        assert run(arguments) == 0
-        text = capsys.readouterr().out
+        text, _ = output(capsys, *arguments)
         assert expected in text and not CONTROL.search(text)
 
 
@@ -158,16 +147,6 @@ def test_a_run_is_scored_where_mps_is_asked_for(fitted, capsys, monkeypatch):
     expected = answer(capsys, "eval", fitted, "--device", "cpu", "--threads", "1")
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     assert answer(capsys, "eval", fitted, "--device", "mps", "--threads", "1")["mean"] == expected["mean"]
-
-
-def test_methods_list_what_a_constructor_takes(capsys):
-    methods = answer(capsys, "methods")
-    assert all(list(method) == ["name", "inductive", "supervised", "parameters"] for method in methods)
-    assert methods[0]["name"] == "spgcl" and methods[0]["inductive"] and not methods[0]["supervised"]
-    positives = methods[0]["parameters"]["positives"]
-    assert list(positives) == ["default", "type", "meaning"]
-    assert (positives["default"], positives["type"]) == (5, "int") and "K_pos" in positives["meaning"]
-    assert methods[0]["parameters"]["encoder"]["choices"] == ["gcn", "gat", "gin", "sage", "mlp"]
 
 
 def test_another_format_holds_the_same_numbers(fitted, tmp_path, capsys):
@@ -184,7 +163,7 @@ def test_another_format_holds_the_same_numbers(fitted, tmp_path, capsys):
     assert (tmp_path / "own.nodes.txt").read_bytes() == (tmp_path / "npy" / "nodes.txt").read_bytes()
     table = csv.read_csv(tmp_path / "csv" / "embeddings.csv")
     assert table.column("node").to_pylist() == list(range(1500))
-    columns = [table.column(f"embedding_{place}").to_numpy() for place in range(8)]
+    columns = [table.column(f"embedding_{column}").to_numpy() for column in range(8)]
     assert np.stack(columns, axis=1) == pytest.approx(vectors, rel=1e-6)
 
 
@@ -204,7 +183,7 @@ def test_version_and_help_come_quickly_and_without_torch(first):
     version, help_ = process(first, "--version"), process(first, "--help")
     assert (version.stdout, version.stderr, version.returncode) == (f"spgcl {spgcl.__version__}\n", "", 0)
     assert help_.returncode == 0 and help_.stderr == "" and not CONTROL.search(help_.stdout)
-    for command in ("fit", "eval", "embed", "similar", "inspect", "methods", "datasets"):
+    for command in ("fit", "eval", "embed", "similar", "inspect", "methods", "report", "datasets"):
         assert f" {command} " in help_.stdout
 
 

@@ -15,7 +15,7 @@ from spgcl.io.opening import opening, require_file
 
 Format = Literal["parquet", "npy", "csv"]
 NODES = "nodes.txt"
-# Points of the plane that have no place beside the embeddings: those of other formats, or of some nodes only.
+# Positions on the map of the page.
 MAP = "map.parquet"
 _PROJECTION = b"spgcl.projection"
 

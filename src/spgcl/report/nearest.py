@@ -1,4 +1,4 @@
-"""The most similar other nodes of every node, a block at a time."""
+"""The most similar other nodes of every node."""
 
 import numpy as np
 import torch
@@ -12,9 +12,9 @@ _BLOCK_ENTRIES = 2**25
 def nearest_nodes(
     vectors: NDArray[np.float32], count: int, device: str | torch.device = "cpu"
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """The `count` most cosine-similar other rows of each row, most similar first, and their similarities.
+    """The other rows most similar to each row by cosine, and their similarities, in descending order.
 
-    With fewer other rows, all are given.
+    There are `count` of them, or all if there are fewer.
     """
     rows = torch.nn.functional.normalize(comparable_rows(torch.from_numpy(vectors)).to(device), dim=1)
     count = min(count, len(rows) - 1)
