@@ -6,7 +6,7 @@ def test_names_and_numbers_stay_whole_on_a_narrow_terminal(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "60")
     names = ["amazon-computers", "chameleon-filtered"]
     rows = [[name, "1,234,567", "a long description that has to be folded somewhere"] for name in names]
-    _print_rich("title", ["name", "nodes", "what"], rows, [False, True, False])
+    _print_rich(["name", "nodes", "what"], rows, [False, True, False])
     lines = capsys.readouterr().out.splitlines()
     for name in names:
         assert any(line.strip().startswith(name) and "1,234,567" in line for line in lines)
@@ -16,7 +16,7 @@ def test_names_and_numbers_stay_whole_on_a_narrow_terminal(monkeypatch, capsys):
 def test_a_long_first_column_is_folded_not_cut(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "40")
     path = "/".join(["folder"] * 9)
-    _print_rich("", ["run", "what"], [[path, "short"]], [False, False])
+    _print_rich(["run", "what"], [[path, "short"]], [False, False])
     lines = capsys.readouterr().out.splitlines()
     assert "".join(line.replace("short", "").strip() for line in lines[3:]) == path
 

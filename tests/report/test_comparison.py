@@ -50,7 +50,7 @@ def test_the_page_compares_scores_curves_and_settings(several):
         [names[1], "edges", "spgcl"],
         [names[2], "edges", "dgi"],
     ]
-    mean = f"{evaluation['mean']:.2f} ± {evaluation['std']:.2f} (over 10 splits)"
+    mean = f"{evaluation['mean']:.2f} ± {evaluation['std']:.2f} (10 splits)"
     assert [row[3] for row in table["rows"]] == [mean, "-", "-"]
     charts = {item["title"]: item["series"] for item in training["items"]}
     assert [curve["name"] for curve in charts["Loss of spgcl"]] == names[:2]

@@ -142,7 +142,7 @@ def test_what_is_typed_in_vain_is_said(fitted, visit):
     page = visit(fitted / "report.html")
     search(page, "nobody")
     assert page.locator("#matches").inner_text() == "No node has this id"
-    assert page.locator("#node h3").inner_text() == "No node chosen"
+    assert page.locator("#node h3").inner_text() == "No node selected"
 
 
 def test_the_neighbours_of_a_node_are_those_of_its_edges(fitted, people, visit):

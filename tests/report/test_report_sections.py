@@ -49,7 +49,7 @@ def test_the_summary_repeats_the_record(fitted):
     assert facts["Graph"].startswith("edges: 60 nodes, ") and facts["Graph"].endswith(" edges, 3 features")
     assert facts["Method"] == "spgcl" and facts["Training"] == "6 steps"
     assert f"{record.seconds['train']:.2f} s train" in facts["Time"]
-    assert facts["Memory"].startswith(f"{record.peak_memory_mib:,.0f} MiB")
+    assert facts["Peak memory"] == f"{record.peak_memory_mib:,.0f} MiB"
     assert facts["Score"] == (
         f"{found['mean']:.2f} ± {found['std']:.2f} % accuracy, deviation over 10 splits"
     )

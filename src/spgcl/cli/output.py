@@ -12,16 +12,17 @@ def print_json(record: Any) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """A table on stdout: drawn for a terminal, aligned plain text when piped. Numbers are right-aligned."""
+    """A title and a table on stdout: drawn on a terminal, aligned plain text when piped."""
+    print(title)
+    if not rows:
+        return
     cells = [[_text(value) for value in row] for row in rows]
-    numeric = [bool(rows) and all(_is_number(row[column]) for row in rows) for column in range(len(columns))]
+    numeric = [all(map(_is_number, column)) for column in zip(*rows, strict=True)]
     if sys.stdout.isatty():
-        _print_rich(title, columns, cells, numeric)
+        _print_rich(columns, cells, numeric)
         return
     lines = [list(columns), *cells]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    if title:
-        print(title)
     for line in lines:
         padded = [
             text.rjust(width) if right else text.ljust(width)
@@ -30,16 +31,16 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
         print("  ".join(padded).rstrip())
 
 
-def _print_rich(title: str, columns: Sequence[str], cells: list[list[str]], numeric: list[bool]) -> None:
+def _print_rich(columns: Sequence[str], cells: list[list[str]], numeric: list[bool]) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     console = Console()
     # On a narrow terminal descriptions are folded; numbers, and names unless they are long, are not.
-    longest = max((len(row[0]) for row in cells), default=0)
+    longest = max(len(row[0]) for row in cells)
     for index, (name, right) in enumerate(zip(columns, numeric, strict=True)):
         whole = right or (index == 0 and longest <= console.width // 3)
         table.add_column(name, justify="right" if right else "left", overflow="fold", no_wrap=whole)

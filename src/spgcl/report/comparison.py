@@ -54,7 +54,7 @@ def _scores(runs: Mapping[str, Run], scores: Mapping[str, dict[str, Any] | None]
         strips(f"{dataset}, every split, {scored_by(protocol)}", rows, f"{METRICS[metric]}, percent")
         for (dataset, metric, protocol, _), rows in comparable.items()
     ]
-    columns = ["run", "graph", "method", "score", "scored by", "k-NN", "k-means nmi", "link auc", "train s"]
+    columns = ["run", "graph", "method", "score", "scored by", "k-NN", "NMI", "link AUC", "train s"]
     columns.append("peak MiB")
     return [
         *charts,
@@ -65,7 +65,7 @@ def _scores(runs: Mapping[str, Run], scores: Mapping[str, dict[str, Any] | None]
 def _row(name: str, run: Run, record: Mapping[str, Any]) -> list[str]:
     known = [name, run.dataset, run.method, "-", "-"]
     if "mean" in record:
-        known[3] = f"{record['mean']:.2f} ± {record['std']:.2f} (over {deviation_over(record)})"
+        known[3] = f"{record['mean']:.2f} ± {record['std']:.2f} ({deviation_over(record)})"
         known[4] = scored_by(record["protocol"])
     others = [
         record.get("knn", {}).get("mean"),

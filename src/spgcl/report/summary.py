@@ -33,7 +33,7 @@ def _headline(run: Run, evaluation: dict[str, Any] | None) -> dict[str, str]:
         "Score": score_text(evaluation) or "not evaluated",
         "Training": _training(run),
         "Time": " + ".join(f"{seconds:.2f} s {phase}" for phase, seconds in run.seconds.items()) or "-",
-        "Memory": f"{run.peak_memory_mib:,.0f} MiB at the peak",
+        "Peak memory": f"{run.peak_memory_mib:,.0f} MiB",
     }
 
 
