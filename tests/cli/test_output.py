@@ -29,9 +29,3 @@ def test_the_list_of_data_sets_fits_eighty_columns(monkeypatch, tmp_path, capsys
     table = capsys.readouterr().out.split("─")[-1]
     starts = [line.split()[0] for line in table.splitlines() if line[:2].strip()]
     assert {"csbm-heterophilic", "coauthor-physics", "squirrel-filtered"} <= set(starts)
-
-
-def test_fetch_says_what_it_needs(capsys):
-    assert run(["datasets", "fetch", "--help"]) == 0
-    text = " ".join(capsys.readouterr().out.split())
-    assert "Data sets to download; or --all" in text and "default: all" not in text

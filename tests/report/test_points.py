@@ -82,10 +82,10 @@ def test_a_node_with_many_neighbours_names_twelve_of_them(make_material):
     assert unpacked(data["linked"]).max() == 12 < unpacked(data["degrees"]).max()
 
 
-def test_above_the_limit_a_seeded_sample_is_shown(make_material):
+def test_above_the_limit_a_seeded_sample_is_shown(make_material, monkeypatch):
     assert MOST_NODES == 50_000
-    material = make_material(80, most_nodes=30)
-    again = make_material(80, most_nodes=30)
+    monkeypatch.setattr("spgcl.report.material.MOST_NODES", 30)
+    material, again = make_material(80), make_material(80)
     assert material.sampled and len(material.shown) == 30
     np.testing.assert_array_equal(material.shown, again.shown)
     content = describe_run(material, projection="pca", say=silent)

@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 import sys
 
 import pytest
@@ -156,13 +155,3 @@ def test_what_is_not_installed_is_named_with_the_way_to_install_it(
         message = refusal(capsys, *command)
         assert "Plotly" in message and "pip install 'spgcl[report]'" in message
     assert not (tmp_path / "not").exists()
-
-
-def test_help_loads_nothing_heavy():
-    script = (
-        "import sys\nfrom spgcl.cli import run\nassert run(['report', '--help']) == 0\n"
-        "heavy = 'plotly umap numba sklearn pyarrow matplotlib tensorboard torch_geometric'\n"
-        "sys.exit(', '.join(set(heavy.split()) & set(sys.modules)) or 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr

@@ -62,8 +62,9 @@ def run(arguments: Sequence[str], commands: typer.Typer = app, name: str = "spgc
     """Run a command line and return its exit code; every failure is one line on stderr."""
     try:
         with _printed_notes():
+            # `fit` records the arguments, which it finds as the context's `obj`.
             code = typer.main.get_command(commands).main(
-                args=list(arguments), prog_name=name, standalone_mode=False
+                args=list(arguments), prog_name=name, standalone_mode=False, obj=list(arguments)
             )
         return int(code or 0)
     except (InputError, OSError) as error:

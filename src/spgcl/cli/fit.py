@@ -3,7 +3,6 @@
 import os
 import shlex
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -71,6 +70,7 @@ DeterministicOption = Annotated[
 
 @takes_graph_options
 def fit(
+    context: typer.Context,
     graph: GraphArgument = "csbm-heterophilic",
     *,
     out: OutOption = None,
@@ -115,7 +115,7 @@ def fit(
         deterministic=deterministic,
         resume=resume,
         overwrite=overwrite,
-        command=("spgcl", *sys.argv[1:]),
+        command=("spgcl", *context.obj),
     )
     _train_and_show(request, checkpoint_every, observe, page_on=device if report else None, as_json=json)
 
@@ -144,7 +144,7 @@ def _train_and_show(
 
         page = write_report([planned.folder], None, Wanted(device=page_on))["report"]
     has_labels = planned.loaded.labels is not None or done[0][1].graph["labels"] is not None
-    _say(planned.folder, done, page, has_labels=has_labels, as_json=as_json)
+    _print_result(planned.folder, done, page, has_labels=has_labels, as_json=as_json)
 
 
 @contextmanager
@@ -169,7 +169,7 @@ def _watch(run: "Run", *, quiet: bool) -> "Iterator[Controls]":
         yield Controls(progress=progress, stop=stop)
 
 
-def _say(
+def _print_result(
     folder: Path, done: "list[tuple[Path, Run]]", page: str | None, *, has_labels: bool, as_json: bool
 ) -> None:
     summaries = [run.summary(path) for path, run in done]

@@ -28,7 +28,9 @@ def baselines(material: Material, say: Callable[[str], None]) -> dict[str, dict[
         say: Called with what is being done.
     """
     protocol = (material.evaluation or {}).get("protocol", "paper")
-    key = {"protocol": protocol if protocol == "tuned" else "paper", "task": _digest(material)}
+    assert material.labels is not None and material.splits is not None
+    task = task_digest(material.graph, material.labels, material.splits)
+    key = {"protocol": protocol if protocol == "tuned" else "paper", "task": task}
     path = material.folder / "baselines.json"
     if path.exists():
         record = json.loads(path.read_text(encoding="utf-8"))
@@ -60,8 +62,3 @@ def _score(name: str, material: Material, protocol: str) -> dict[str, Any]:
     return score(
         vectors, material.labels, material.splits, metric=material.metric, device=material.device
     ).as_record()
-
-
-def _digest(material: Material) -> str:
-    assert material.labels is not None and material.splits is not None
-    return task_digest(material.graph, material.labels, material.splits)

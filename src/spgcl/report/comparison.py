@@ -10,6 +10,8 @@ from spgcl.report.curves import training_charts
 from spgcl.report.words import METRICS, deviation_over
 from spgcl.runs.record import Run
 
+_COLUMNS = ["run", "graph", "method", "score", "scored by", "k-NN", "NMI", "link AUC", "train s", "peak MiB"]
+
 
 def compare_runs(entries: Sequence[tuple[Path, Run, dict[str, Any] | None]]) -> Item:
     """Everything that the page of several runs shows, as plain data for `write_page`.
@@ -54,12 +56,8 @@ def _scores(runs: Mapping[str, Run], scores: Mapping[str, dict[str, Any] | None]
         strips(f"{dataset}, every split, {scored_by(protocol)}", rows, f"{METRICS[metric]}, percent")
         for (dataset, metric, protocol, _), rows in comparable.items()
     ]
-    columns = ["run", "graph", "method", "score", "scored by", "k-NN", "NMI", "link AUC", "train s"]
-    columns.append("peak MiB")
-    return [
-        *charts,
-        table(columns, [_row(name, run, scores[name] or {}) for name, run in runs.items()], "All runs"),
-    ]
+    rows = [_row(name, run, scores[name] or {}) for name, run in runs.items()]
+    return [*charts, table(_COLUMNS, rows, "All runs")]
 
 
 def _row(name: str, run: Run, record: Mapping[str, Any]) -> list[str]:

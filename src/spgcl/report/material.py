@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 MOST_NODES = 50_000
 # The page lists ten; UMAP needs a few more.
 NEAREST = 14
-_SAMPLE_SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +34,6 @@ class Material:
         evaluation: `eval.json`, or None if the run is not evaluated.
         columns: Further columns for colouring nodes.
         device: Device for similarities and scores.
-        most_nodes: Of a larger graph, a sample of this many nodes is shown.
     """
 
     folder: Path
@@ -49,15 +47,14 @@ class Material:
     evaluation: dict[str, Any] | None = None
     columns: tuple[Column, ...] = ()
     device: str | torch.device = "cpu"
-    most_nodes: int = MOST_NODES
 
     @cached_property
     def shown(self) -> NDArray[np.int64]:
-        """Indices of the nodes on the map: all, or above `most_nodes` a seeded sample."""
+        """Indices of the nodes on the map: all, or above `MOST_NODES` a seeded sample."""
         count = self.graph.num_nodes
-        if count <= self.most_nodes:
+        if count <= MOST_NODES:
             return np.arange(count)
-        return np.sort(np.random.default_rng(_SAMPLE_SEED).choice(count, self.most_nodes, replace=False))
+        return np.sort(np.random.default_rng(0).choice(count, MOST_NODES, replace=False))
 
     @property
     def sampled(self) -> bool:
