@@ -22,7 +22,7 @@ def own_folder(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-def test_list_tells_what_is_there_and_what_is_not(own_folder, capsys):
+def test_list_marks_what_is_on_disk(own_folder, capsys):
     by_name = {record["name"]: record for record in answer(capsys, "datasets", "list")}
     assert len(by_name) == 23
     assert by_name["csbm-heterophilic"]["on_disk"] == "built in"
@@ -51,7 +51,7 @@ def test_fetch_from_a_mirror_then_verify_and_measure(benchmark_files, own_folder
     assert measured["edges"]["loaded"] == 39402
 
 
-def test_verify_fails_for_wrong_bytes_and_says_which(benchmark_files, own_folder, capsys):
+def test_verify_fails_for_wrong_bytes_and_names_them(benchmark_files, own_folder, capsys):
     path = own_folder / "minesweeper" / "minesweeper.npz"
     path.parent.mkdir()
     path.write_bytes(b"tampered")

@@ -129,7 +129,7 @@ def test_spectral_features_serve_the_runs_own_graph_only(files, capsys):
         assert f"{graph} does not fit run" in line and "spectral" in line
 
 
-def test_eval_says_that_the_graph_has_changed(files, capsys):
+def test_eval_notes_that_the_graph_has_changed(files, capsys):
     write("labels.csv", ("id", "label"), [(node, node % 2) for node in range(30)])
     graph = [*SHORT, "--labels", "labels.csv"]
     fit(capsys, *graph)

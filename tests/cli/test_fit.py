@@ -139,7 +139,7 @@ def test_commands_on_a_folder_of_retrainings_name_one_of_them(tmp_path, capsys):
     fit = ["fit", "--steps", 1, *settings(hidden=4), "--out", out, "--seeds", 2]
     answer(capsys, *fit)
     assert str(out / "seed-0") in refusal(capsys, "similar", out, 0)
-    # Fewer retrainings in the place of more leave none of the old ones behind.
+    # Fewer retrainings replace all of the earlier ones.
     answer(capsys, *fit, "--seed", 1, "--overwrite")
     assert sorted(path.name for path in out.iterdir()) == ["seed-1", "seed-2"]
 

@@ -90,7 +90,7 @@ def test_a_data_set_brings_its_labels_splits_and_metric():
     assert len(loaded.labels) == loaded.graph.num_nodes
 
 
-def test_labels_without_splits_get_seeded_stratified_ones_and_a_note_says_so(notes, files):
+def test_labels_without_splits_get_seeded_stratified_ones_and_a_note(notes, files):
     loaded = resolve(
         str(files / "edges.csv"), GraphOptions(features=files / "features.csv"), files / "labels.csv"
     )
@@ -104,7 +104,7 @@ def test_labels_without_splits_get_seeded_stratified_ones_and_a_note_says_so(not
         assert np.bincount(loaded.labels[mask]).tolist() == [2, 2]
 
 
-def test_too_few_labels_for_splits_say_so(tmp_path):
+def test_too_few_labels_for_splits_are_refused(tmp_path):
     (tmp_path / "edges.csv").write_text("a,b\n0,1\n1,2\n")
     (tmp_path / "labels.csv").write_text("id,label\n0,0\n1,1\n2,1\n")
     loaded = resolve(str(tmp_path / "edges.csv"), GraphOptions(structural="degree"), tmp_path / "labels.csv")

@@ -93,7 +93,7 @@ def test_a_header_that_could_be_a_row_is_one_where_it_names_the_ids(edges, headi
     names = [f"n{node}" for node in range(NUM_NODES)]
     Path("named.csv").write_text("source,target\n" + "".join(f"n{one},n{two}\n" for one, two in edges))
     Path("features.csv").write_text(f"{heading[0]},a\n" + "".join(f"{name},1\n" for name in names))
-    rows = "".join(f"{name},{'xy'[place % 2]}\n" for place, name in enumerate(names))
+    rows = "".join(f"{name},{'xy'[index % 2]}\n" for index, name in enumerate(names))
     Path("labels.txt").write_text(f"{','.join(heading)}\n{rows}")
     options = GraphOptions(features=Path("features.csv"), id=heading[0])
     assert np.array_equal(np.unique(resolve("named.csv", options, Path("labels.txt")).labels), [0, 1])

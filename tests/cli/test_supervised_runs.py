@@ -31,7 +31,7 @@ def fitted(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def own_graph(tmp_path) -> list[str]:
-    """A ring of sixty nodes, their features, and labels beside them."""
+    """A ring of sixty nodes, their features, and two files of labels."""
     (tmp_path / "edges.csv").write_text("".join(f"{node},{(node + 1) % 60}\n" for node in range(60)))
     values = np.random.default_rng(0).normal(size=(60, 3)).round(3)
     rows = "".join(f"{node},{a},{b},{c}\n" for node, (a, b, c) in enumerate(values.tolist()))
@@ -42,7 +42,7 @@ def own_graph(tmp_path) -> list[str]:
     return [str(tmp_path / "edges.csv"), "--features", str(tmp_path / "features.csv")]
 
 
-def test_the_run_says_what_it_is(fitted):
+def test_the_run_records_models_and_classes(fitted):
     record = json.loads((fitted / "run.json").read_text())
     assert record["status"] == "finished" and record["steps"] == 6
     assert (record["supervision"]["models"], record["supervision"]["classes"]) == (10, 5)

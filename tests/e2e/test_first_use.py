@@ -50,7 +50,7 @@ def fitted(first) -> Path:
     return first / "runs" / "csbm-heterophilic-spgcl-0"
 
 
-def test_fit_needs_no_argument_and_says_what_to_do_next(first, fitted):
+def test_fit_needs_no_argument_and_prints_the_next_command(first, fitted):
     text = (first / "stdout.txt").read_text()
     lines = text.splitlines()
     assert lines[0] == "spgcl on csbm-heterophilic"

@@ -1,4 +1,4 @@
-"""Small runs with pages, and a browser to look at them."""
+"""Small runs with pages, and a browser that opens them."""
 
 import csv
 import random
@@ -109,7 +109,7 @@ def make_run(files: Files, *, report: bool = True) -> Path:
 
 @pytest.fixture(scope="session")
 def fitted(people) -> Path:
-    """A run on people with a page; tests look at it and change nothing."""
+    """A run on people with a page; tests read it and change nothing."""
     return make_run(people)
 
 
@@ -163,7 +163,7 @@ def visit(browser):
         page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
         problems: list[str] = []
         # Drivers may warn about their speed; the page itself never writes to the console.
-        page.on("console", lambda said: said.type == "error" and problems.append(f"console: {said.text}"))
+        page.on("console", lambda line: line.type == "error" and problems.append(f"console: {line.text}"))
         page.on("pageerror", lambda error: problems.append(f"error: {error}"))
         page.on("dialog", lambda dialog: (problems.append(f"dialog: {dialog.message}"), dialog.dismiss()))
         page.on("request", lambda request: problems.append(f"request: {request.url}"))

@@ -32,7 +32,7 @@ def content_of(several) -> dict:
     return compare_runs([(f, read_run(f), r) for f, r in zip(several, records, strict=True)])
 
 
-def test_runs_are_named_by_the_end_of_their_path_that_tells_them_apart():
+def test_runs_are_named_by_the_shortest_different_ends_of_their_paths():
     assert run_names([Path("/a/x"), Path("/b/y")]) == ["x", "y"]
     assert run_names([Path("/a/x"), Path("/b/x")]) == ["a/x", "b/x"]
     assert run_names([Path("/a/x"), Path("/a/x")]) == ["x (1)", "x (2)"]

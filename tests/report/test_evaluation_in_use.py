@@ -65,7 +65,7 @@ def test_new_embeddings_leave_no_scores_of_the_old_ones(people, tmp_path, capsys
     assert not [*out.rglob("eval.json")]
 
 
-def test_retrainings_of_another_graph_are_told_apart(people, tmp_path, capsys):
+def test_retrainings_of_different_graphs_are_refused(people, tmp_path, capsys):
     out = tmp_path / "seeds"
     output(capsys, "fit", *people.graph, *people.labels, *QUICK, "--steps", 2, "--out", out / "seed-0")
     edges = tmp_path / "fewer.csv"

@@ -29,7 +29,7 @@ def small(people, tmp_path, capsys):
     return out
 
 
-def test_the_page_says_where_it_is_and_loads_nothing(small, capsys):
+def test_the_page_is_recorded_and_loads_nothing(small, capsys):
     record = answer(capsys, "report", small, "--projection", "pca")
     page = small / "report.html"
     assert record == {
@@ -65,6 +65,15 @@ def test_umap_is_computed_once_and_kept_in_the_run(small, people, tmp_path, caps
     assert embeddings.read_bytes() == fitted == (tmp_path / "again.parquet").read_bytes()
     assert answer(capsys, "report", small, "--projection", "pca")["projection"] == "pca"
     assert (read_coordinates(positions).points == read_coordinates(embeddings).points).all()
+
+
+def test_a_map_that_cannot_be_kept_is_shown(small, capsys, monkeypatch):
+    def fail_to_write(*_):
+        raise PermissionError(13, "permission denied", str(small))
+
+    monkeypatch.setattr("spgcl.report.projected.write_map", fail_to_write)
+    assert answer(capsys, "report", small, "--projection", "pca")["shown"] == 60
+    assert not (small / "map.parquet").exists()
 
 
 @pytest.mark.parametrize("format_", ["parquet", "npy", "csv"])
@@ -141,9 +150,7 @@ def test_what_cannot_be_written_or_read_is_refused_before_any_work(small, people
     assert "eval.json cannot be read" in refusal(capsys, "report", small)
 
 
-def test_what_is_not_installed_is_named_with_the_way_to_install_it(
-    small, people, tmp_path, capsys, monkeypatch
-):
+def test_what_is_not_installed_is_named_with_its_installation(small, people, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "umap", None)
     message = refusal(capsys, "report", small, "--projection", "umap")
     assert "UMAP" in message and "pip install 'spgcl[report]'" in message

@@ -107,12 +107,12 @@ def test_training_shows_the_loss_and_every_recorded_curve(fitted):
     (loss,) = charts["Loss of spgcl"]
     assert loss["x"] == [1, 2, 3, 4, 5, 6]
     assert loss["y"] == pytest.approx(record.history["loss"], rel=1e-5)
-    looks = record.history["observations"]
+    points = record.history["observations"]
     (curve,) = charts["Homophily of the transformed graph"]
     assert curve["x"] == [0, 2, 4, 6]
-    assert curve["y"] == pytest.approx([look["transformed_homophily"] for look in looks], rel=1e-5)
+    assert curve["y"] == pytest.approx([point["transformed_homophily"] for point in points], rel=1e-5)
     assert [part["name"] for part in charts["Weight norm"]] == ["layer 1", "layer 2"]
-    drawn = {name for name in looks[-1] if name != "step"}
+    drawn = {name for name in points[-1] if name != "step"}
     assert len(drawn) == sum(len(series) for series in charts.values()) - 1
     record.history = {"loss": record.history["loss"], "observations": []}
     assert "--observe" in training(record)["text"]
@@ -176,7 +176,7 @@ def test_homophily_compares_the_graph_with_the_transformed_one(make_material):
     assert inside["rows"][1] == ["b", *[f"{100 * m['values'][1][1]:.1f}" for m in (original, similar)]]
 
 
-def test_without_labels_the_sections_say_so(make_material):
+def test_without_labels_the_sections_ask_for_them(make_material):
     material = make_material(labelled=False)
     assert "--labels" in homophily(material)["items"][0]["text"]
     assert "--labels" in evaluation(material, silent)["items"][0]["text"]
@@ -227,23 +227,23 @@ def test_evaluation_shows_splits_rows_without_training_and_the_confusion(make_ma
 
 def test_rows_without_training_are_computed_once_for_a_task(make_material):
     material = scored(make_material, "tuned")
-    said = []
-    first = baselines(material, said.append)
-    assert said == ["scoring raw", "scoring smoothed", "scoring untrained"]
-    assert baselines(material, said.append) == first and len(said) == 3
+    stages = []
+    first = baselines(material, stages.append)
+    assert stages == ["scoring raw", "scoring smoothed", "scoring untrained"]
+    assert baselines(material, stages.append) == first and len(stages) == 3
     object.__setattr__(material, "labels", (material.labels + 1) % 3)
-    assert baselines(material, said.append).keys() == first.keys() and len(said) == 6
+    assert baselines(material, stages.append).keys() == first.keys() and len(stages) == 6
     material.run.method = "raw"
     object.__setattr__(material, "labels", material.labels[::-1].copy())
-    assert list(baselines(material, said.append)) == ["smoothed", "untrained"]
+    assert list(baselines(material, stages.append)) == ["smoothed", "untrained"]
 
 
 def test_a_row_that_does_not_fit_into_memory_is_left_out_with_its_reason(make_material, monkeypatch):
     monkeypatch.setattr("spgcl.methods.smoothed.MOST_BYTES", 100)
     part = evaluation(scored(make_material, "tuned"), silent)
     assert [row["name"] for row in items_of(part, "strips")[0]["rows"][1:]] == ["encoder before training"]
-    said = [item["text"] for item in items_of(part, "text")]
-    assert len(said) == 2 and all("above the 100 allowed" in words for words in said)
+    reasons = [item["text"] for item in items_of(part, "text")]
+    assert len(reasons) == 2 and all("100 allowed" in words for words in reasons)
 
 
 def test_a_supervised_run_is_shown_by_its_own_predictions(make_material):

@@ -27,7 +27,7 @@ def test_scalars_and_projector_hold_the_run(hostile_run, hostile, capsys):
     found = scalars(folder)
     assert [step for step, _ in found["loss"]] == [1, 2, 3, 4, 5, 6]
     assert [value for _, value in found["loss"]] == pytest.approx(history["loss"], rel=1e-6)
-    curve = [(look["step"], look["transformed_homophily"]) for look in history["observations"]]
+    curve = [(point["step"], point["transformed_homophily"]) for point in history["observations"]]
     assert found["health/transformed_homophily"] == [(step, pytest.approx(value)) for step, value in curve]
     (vectors,) = folder.glob("*/embeddings/tensors.tsv")
     (metadata,) = folder.glob("*/embeddings/metadata.tsv")
