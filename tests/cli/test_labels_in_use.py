@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from commands import answer, output, refusal, settings
 
 from spgcl.cli import run
 from spgcl.errors import InputError
@@ -19,8 +20,12 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     from torch_geometric.data import Data
 
-SETTINGS = ("hidden=8", "pool_size=20", "seeds=8", "hops=1", "positives=3", "negatives=4", "steps=2")
-QUICK = [*("--threads", "1", "--json"), *(part for setting in SETTINGS for part in ("--set", setting))]
+QUICK = [
+    *("--threads", "1"),
+    *settings(hidden=8, pool_size=20, seeds=8, hops=1, positives=3, negatives=4, steps=2),
+]
+FIT = ["fit", "edges.csv", "--structural", "degree", "--out", "run", *QUICK]
+DEGREE = GraphOptions(structural="degree")
 NUM_NODES = 60
 
 
@@ -44,7 +49,7 @@ def partly_labelled(edges):
 
 
 def test_nodes_without_a_label_are_in_no_split_and_are_counted(partly_labelled, notes):
-    loaded = resolve("edges.csv", GraphOptions(structural="degree"), "labels.csv")
+    loaded = resolve("edges.csv", DEGREE, "labels.csv")
     assert len(notes) == 1 and "labels.csv: 15 of 60 nodes" in notes[0]
     splits, bare = loaded.splits, loaded.labels < 0
     assert np.count_nonzero(bare) == 15
@@ -63,7 +68,7 @@ def test_nodes_without_a_label_are_in_no_split_and_are_counted(partly_labelled, 
 def test_classes_too_small_to_be_trained_on_are_named(edges, notes, rare, expected):
     small = [name for name, count in rare.items() for _ in range(count)]
     write_labels([*small, *("xy"[node % 2] for node in range(NUM_NODES - len(small)))])
-    assert resolve("edges.csv", GraphOptions(structural="degree"), Path("labels.csv")).splits is not None
+    assert resolve("edges.csv", DEGREE, Path("labels.csv")).splits is not None
     assert "in no training part" in notes[-1] and all(part in notes[-1] for part in expected)
 
 
@@ -83,7 +88,7 @@ def test_a_header_that_could_be_a_row_is_one_where_it_names_the_ids(edges, headi
     names = [f"n{node}" for node in range(NUM_NODES)]
     Path("named.csv").write_text("source,target\n" + "".join(f"n{one},n{two}\n" for one, two in edges))
     Path("features.csv").write_text(f"{heading[0]},a\n" + "".join(f"{name},1\n" for name in names))
-    rows = "".join(f"{name},{'xy'[place % 2]}\n" for place, name in enumerate(names))
+    rows = "".join(f"{name},{'xy'[index % 2]}\n" for index, name in enumerate(names))
     Path("labels.txt").write_text(f"{','.join(heading)}\n{rows}")
     options = GraphOptions(features=Path("features.csv"), id=heading[0])
     assert np.array_equal(np.unique(resolve("named.csv", options, Path("labels.txt")).labels), [0, 1])
@@ -111,77 +116,58 @@ def test_a_column_that_no_file_has_is_refused(partly_labelled):
 
 
 def test_labels_given_to_a_finished_run_are_those_it_is_evaluated_with(partly_labelled, capsys):
-    fit = ["fit", "edges.csv", "--structural", "degree", "--out", "run", *QUICK]
-    assert run(fit) == 0
-    assert run(["eval", "run", "--json"]) == 2
+    answer(capsys, *FIT)
+    refusal(capsys, "eval", "run")
     before = Path("run/embeddings.parquet").stat().st_mtime_ns
-    assert run([*fit, "--resume", "--labels", "labels.csv"]) == 0
+    answer(capsys, *FIT, "--resume", "--labels", "labels.csv")
     assert Path("run/embeddings.parquet").stat().st_mtime_ns == before
-    capsys.readouterr()
-    assert run(["eval", "run", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["metric"] == "accuracy"
+    assert answer(capsys, "eval", "run")["metric"] == "accuracy"
     # Without labels on the command line the run keeps them, and its scores.
-    assert run([*fit, "--resume"]) == 0
+    answer(capsys, *FIT, "--resume")
     assert Path("run/eval.json").exists()
-    assert run(["eval", "run", "--json"]) == 0
-    # Scores of other labels go; the column of their ids is remembered with them.
+    answer(capsys, "eval", "run")
+    # Scores of other labels are removed; the column of their ids is kept with them.
     rows = "".join(f"{'ab'[node % 2]},{node}\n" for node in range(NUM_NODES))
     Path("turned.csv").write_text(f"kind,node\n{rows}")
-    assert run([*fit, "--resume", "--labels", "turned.csv", "--id", "node"]) == 0
+    answer(capsys, *FIT, "--resume", "--labels", "turned.csv", "--id", "node")
     assert not Path("run/eval.json").exists()
-    assert run(["eval", "run", "--json"]) == 0
-    assert run([*fit, "--resume", "--labels", "labels.csv"]) == 0
-    assert run(["eval", "run", "--json"]) == 0
+    answer(capsys, "eval", "run")
+    answer(capsys, *FIT, "--resume", "--labels", "labels.csv")
+    answer(capsys, "eval", "run")
 
 
-def test_a_run_that_was_stopped_keeps_its_labels(partly_labelled, monkeypatch):
-    fit = ["fit", "edges.csv", "--structural", "degree", "--out", "run", *QUICK]
+@pytest.mark.parametrize("failing", ["write_embeddings", "save_method"])
+def test_a_run_whose_files_cannot_be_written_is_resumed_with_its_labels(
+    partly_labelled, monkeypatch, capsys, failing
+):
+    def fail_to_write(*_):
+        raise OSError(28, "no space left", "run")
+
     with monkeypatch.context() as broken:
-        broken.setattr("spgcl.runs.fit.write_embeddings", fail_to_write)
-        assert run([*fit, "--labels", "labels.csv"]) == 2
+        broken.setattr(f"spgcl.runs.fit.{failing}", fail_to_write)
+        assert "no space left" in refusal(capsys, *FIT, "--labels", "labels.csv")
     assert json.loads(Path("run/run.json").read_text())["status"] == "running"
-    assert run([*fit, "--resume"]) == 0
-    assert run(["eval", "run", "--json"]) == 0
-
-
-def fail_to_write(*_):
-    raise OSError(28, "no space left", "run")
-
-
-def test_weights_that_cannot_be_written_fail_the_run(partly_labelled, monkeypatch, capsys):
-    fit = ["fit", "edges.csv", "--structural", "degree", "--out", "run", *QUICK]
-    with monkeypatch.context() as broken:
-        broken.setattr("spgcl.runs.fit.save_method", fail_to_write)
-        assert run(fit) == 2
-    assert "no space left" in capsys.readouterr().err
-    assert json.loads(Path("run/run.json").read_text())["status"] == "running"
-    assert run([*fit, "--resume"]) == 0
+    answer(capsys, *FIT, "--resume")
     assert Path("run/model.safetensors").exists()
+    answer(capsys, "eval", "run")
 
 
 def test_scores_that_cannot_be_kept_are_shown(partly_labelled, capsys):
-    graph = ["edges.csv", "--structural", "degree", "--labels", "labels.csv"]
-    assert run(["fit", *graph, "--out", "run", *QUICK]) == 0
-    # A folder is in the way: the superuser may write wherever permissions forbid it.
+    answer(capsys, *FIT, "--labels", "labels.csv")
+    # A folder of that name: root may write even without permission.
     Path("run/eval.json").mkdir()
-    capsys.readouterr()
     assert run(["eval", "run", "--json"]) == 2
     shown = capsys.readouterr()
-    assert "mean" in json.loads(shown.out)
-    assert "eval.json cannot be written (" in shown.err and "the scores are not kept" in shown.err
+    assert "mean" in json.loads(shown.out) and "eval.json cannot be written" in shown.err
 
 
-@pytest.mark.parametrize("method", ["spgcl", "gcn"])
-def test_a_partly_labelled_graph_goes_all_the_way(partly_labelled, capsys, method):
+@pytest.mark.parametrize("given", [QUICK, ["--method", "gcn", "--threads", "1", "--steps", "2"]])
+def test_a_partly_labelled_graph_goes_all_the_way(partly_labelled, capsys, given):
     graph = ["edges.csv", "--structural", "degree", "--labels", "labels.csv"]
-    settings = QUICK if method == "spgcl" else ["--threads", "1", "--json", "--steps", "2"]
-    assert run(["fit", *graph, "--observe", "1", "--method", method, "--out", "run", *settings]) == 0
-    capsys.readouterr()
-    assert run(["eval", "run", "--threads", "1", "--json"]) == 0
-    scores = json.loads(capsys.readouterr().out)
+    answer(capsys, "fit", *graph, "--observe", 1, "--out", "run", *given)
+    scores = answer(capsys, "eval", "run", "--threads", 1)
     assert 0 <= scores["mean"] <= 100 and len(scores["splits"]) == 10
-    assert run(["inspect", *graph, "--json"]) == 0
-    record = json.loads(capsys.readouterr().out)
+    record = answer(capsys, "inspect", *graph)
     assert record["unlabelled_nodes"] == 15 and record["class_counts"] == [15, 15, 15]
 
 
@@ -197,7 +183,7 @@ def test_curves_leave_out_nodes_without_a_label():
 
 def test_minus_one_as_a_class_is_noted(edges, notes):
     write_labels([1 if node % 2 else -1 for node in range(NUM_NODES)])
-    loaded = resolve("edges.csv", GraphOptions(structural="degree"), "labels.csv")
+    loaded = resolve("edges.csv", DEGREE, "labels.csv")
     assert loaded.class_names == ("-1", "1")
     assert any("labels.csv: -1 is taken as a class" in note for note in notes)
 
@@ -212,17 +198,14 @@ def test_labels_and_masks_of_a_saved_graph_serve_evaluation(edges, capsys):
     nodes = torch.arange(NUM_NODES)
     masks = {"train_mask": nodes < 20, "val_mask": (nodes >= 20) & (nodes < 40), "test_mask": nodes >= 40}
     saved_graph(edges, y=nodes % 3, **masks)
-    said = "note: y of data.pt read as labels and masks for evaluation; --labels FILE gives others"
-    assert run(["fit", "data.pt", "--out", "run", *QUICK]) == 0
-    assert said in capsys.readouterr().err
-    assert run(["eval", "run", "--threads", "1", "--json"]) == 0
-    scores = json.loads(capsys.readouterr().out)
+    _, notes = output(capsys, "fit", "data.pt", "--out", "run", *QUICK)
+    assert "y of data.pt" in notes and "labels and masks" in notes and "--labels" in notes
+    scores = answer(capsys, "eval", "run", "--threads", 1)
     assert scores["split_source"] == "stored" and {score["split"] for score in scores["splits"]} == {0}
     # Labels that are given come before those of the file.
     write_labels(["left" if node % 2 else "right" for node in range(NUM_NODES)])
-    assert run(["eval", "run", "--labels", "labels.csv", "--threads", "1", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["split_source"] == "seeded stratified 10/10/80"
-    capsys.readouterr()
+    scores = answer(capsys, "eval", "run", "--labels", "labels.csv", "--threads", 1)
+    assert scores["split_source"] == "seeded stratified 10/10/80"
     assert resolve("data.pt", None, "labels.csv").class_names == ("left", "right")
 
 
@@ -238,7 +221,5 @@ def test_labels_of_a_saved_graph_that_cannot_be_used_are_named(edges, notes):
 
 def test_a_saved_graph_that_is_only_embedded_is_not_searched_for_labels(edges, capsys):
     saved_graph(edges, y=torch.arange(NUM_NODES) % 3)
-    assert run(["fit", "data.pt", "--out", "run", *QUICK]) == 0
-    capsys.readouterr()
-    assert run(["embed", "run", "data.pt", "--out", "vectors.npy"]) == 0
-    assert "labels" not in capsys.readouterr().err
+    answer(capsys, "fit", "data.pt", "--out", "run", *QUICK)
+    assert "labels" not in output(capsys, "embed", "run", "data.pt", "--out", "vectors.npy")[1]

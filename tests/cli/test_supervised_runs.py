@@ -1,7 +1,6 @@
 """Runs of the supervised baselines through the command line: fit, eval, embed, similar, kill and resume."""
 
 import json
-import re
 import signal
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import answer, output, refusal
 from pyarrow import parquet
 
 from spgcl.cli import run
@@ -22,20 +22,6 @@ SCORE_KEYS = {
 }
 
 
-def answer(capsys, *arguments: object) -> dict:
-    code = run([*map(str, arguments), "--json"])
-    captured = capsys.readouterr()
-    assert code == 0, captured.err
-    return json.loads(captured.out)
-
-
-def refusal(capsys, *arguments: object) -> str:
-    assert run([*map(str, arguments)]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == "" and captured.err.count("\n") == 1
-    return captured.err
-
-
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("supervised") / "gcn"
@@ -45,7 +31,7 @@ def fitted(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def own_graph(tmp_path) -> list[str]:
-    """A ring of sixty nodes, their features, and labels beside them."""
+    """A ring of sixty nodes, their features, and two files of labels."""
     (tmp_path / "edges.csv").write_text("".join(f"{node},{(node + 1) % 60}\n" for node in range(60)))
     values = np.random.default_rng(0).normal(size=(60, 3)).round(3)
     rows = "".join(f"{node},{a},{b},{c}\n" for node, (a, b, c) in enumerate(values.tolist()))
@@ -56,7 +42,7 @@ def own_graph(tmp_path) -> list[str]:
     return [str(tmp_path / "edges.csv"), "--features", str(tmp_path / "features.csv")]
 
 
-def test_the_run_says_what_it_is(fitted):
+def test_the_run_records_models_and_classes(fitted):
     record = json.loads((fitted / "run.json").read_text())
     assert record["status"] == "finished" and record["steps"] == 6
     assert (record["supervision"]["models"], record["supervision"]["classes"]) == (10, 5)
@@ -80,8 +66,7 @@ def test_eval_scores_each_split_by_its_own_models_predictions(fitted, capsys):
     assert json.loads((fitted / "eval.json").read_text()) == scores
     # No probe is trained on class scores, whatever protocol is asked for.
     assert answer(capsys, "eval", fitted, "--protocol", "tuned") == scores
-    assert run(["eval", str(fitted)]) == 0
-    shown = capsys.readouterr().out
+    shown, _ = output(capsys, "eval", fitted)
     assert "own predictions" in shown and "10 splits" in shown
     assert "probe" not in shown and "k-NN" not in shown
 
@@ -89,11 +74,9 @@ def test_eval_scores_each_split_by_its_own_models_predictions(fitted, capsys):
 def test_labels_that_the_models_were_not_trained_on_are_refused(fitted, tmp_path, capsys):
     labels = tmp_path / "labels.csv"
     labels.write_text("node,label\n" + "".join(f"{node},{node % 5}\n" for node in range(1500)))
-    assert run(["eval", str(fitted), "--labels", str(labels)]) == 2
-    assert "trained with other labels or splits; evaluate with the same" in capsys.readouterr().err
-    command = ["fit", "csbm-homophilic", "--method", "gcn", "--out", str(fitted), "--resume", *QUICK]
-    assert run([*command, "--labels", str(labels)]) == 2
-    assert "was trained with other labels or splits; resume with the same" in capsys.readouterr().err
+    assert "other labels or splits" in refusal(capsys, "eval", fitted, "--labels", labels)
+    command = ["fit", "csbm-homophilic", "--method", "gcn", "--out", fitted, "--resume", *QUICK]
+    assert "other labels or splits" in refusal(capsys, *command, "--labels", labels)
 
 
 def test_embed_gives_the_same_bytes_and_the_class_scores_of_another_graph(fitted, tmp_path, capsys):
@@ -111,24 +94,20 @@ def test_retrainings_sum_up_without_k_nn(tmp_path, capsys):
     means = [one["mean"] for one in scores["retrainings"]]
     assert len(set(means)) == 2 and scores["mean"] == pytest.approx(np.mean(means))
     assert scores["std_over"] == "retrainings" and "knn" not in scores
-    assert run(["eval", str(out)]) == 0
-    assert "2 retrainings" in capsys.readouterr().out
+    assert "2 retrainings" in output(capsys, "eval", out)[0]
 
 
 def test_an_own_graph_needs_labels(own_graph, tmp_path, capsys):
     out = tmp_path / "run"
     command = ["fit", *own_graph, "--method", "gcn", "--out", out, *QUICK]
     message = refusal(capsys, *command)
-    assert "gcn is supervised and" in message and "has no labels; give them by --labels FILE" in message
+    assert "gcn is supervised" in message and "--labels" in message
     assert not out.exists()
-    assert run([*map(str, command), "--labels", str(tmp_path / "labels.csv")]) == 0
-    captured = capsys.readouterr()
-    assert "10 seeded stratified 10/10/80 splits are used" in captured.err
-    assert "note: gcn is supervised: 10 models are trained on labels" in captured.err
-    assert captured.out.splitlines()[-1] == f"next: spgcl eval {out}"
+    shown, notes = output(capsys, *command, "--labels", tmp_path / "labels.csv")
+    assert "10 seeded stratified 10/10/80 splits" in notes and "note: gcn is supervised: 10 models" in notes
+    assert shown.splitlines()[-1] == f"next: spgcl eval {out}"
     assert answer(capsys, "eval", out)["split_source"] == "seeded stratified 10/10/80"
-    assert run(["eval", str(out), "--labels", str(tmp_path / "others.csv")]) == 2
-    assert "trained with other labels" in capsys.readouterr().err
+    assert "other labels" in refusal(capsys, "eval", out, "--labels", tmp_path / "others.csv")
 
 
 def test_killed_and_resumed_gives_the_same_bytes(tmp_path, capsys):
@@ -151,29 +130,7 @@ def test_killed_and_resumed_gives_the_same_bytes(tmp_path, capsys):
     process.communicate()
     assert process.returncode == -signal.SIGKILL
     assert json.loads((out / "run.json").read_text())["status"] == "running"
-    assert run([*command, "--out", str(whole)]) == 0
-    capsys.readouterr()
-    assert run([*command, "--out", str(out), "--resume"]) == 0
-    assert 0 < json.loads(capsys.readouterr().out)["resumed_from"] < 120
+    answer(capsys, *command, "--out", whole)
+    assert 0 < answer(capsys, *command, "--out", out, "--resume")["resumed_from"] < 120
     for name in ("embeddings.parquet", "model.safetensors"):
         assert (out / name).read_bytes() == (whole / name).read_bytes()
-
-
-def test_methods_by_name_say_what_settings_mean_and_which_graphs_have_presets(capsys):
-    assert run(["methods", "grace", "raw"]) == 0
-    text = capsys.readouterr().out
-    assert re.search(r"^temperature +0\.7 +float +What similarities are divided by \(tau\)\.$", text, re.M)
-    assert "\npreset published: cora, citeseer, pubmed, " in text
-    assert "raw: " in text and "spgcl: " not in text
-    assert run(["methods", "grace", "--json"]) == 0
-    assert [method["name"] for method in json.loads(capsys.readouterr().out)] == ["grace"]
-    assert run(["methods", "grac"]) == 2
-    assert "did you mean 'grace'" in capsys.readouterr().err
-
-
-def test_methods_says_which_need_labels(capsys):
-    assert run(["methods", "--json"]) == 0
-    methods = json.loads(capsys.readouterr().out)
-    assert [method["name"] for method in methods if method["supervised"]] == ["mlp", "gcn"]
-    assert run(["methods"]) == 0
-    assert "gcn (supervised): Two graph convolutions" in capsys.readouterr().out

@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from commands import answer, output, settings
 from pyarrow import csv, parquet
 
 import spgcl
 from spgcl.cli import run
 
 SPGCL = str(Path(sys.executable).with_name("spgcl"))
-SETTINGS = ("hidden=8", "pool_size=64", "seeds=16", "hops=1")
-QUICK = ["--steps", "10", "--threads", "1", *(part for setting in SETTINGS for part in ("--set", setting))]
+QUICK = ["--steps", "10", "--threads", "1", *settings(hidden=8, pool_size=64, seeds=16, hops=1)]
 FIT_KEYS = ["run", "dataset", "method", "steps", "resumed_from", "seconds", "peak_memory_mib"]
 EVAL_KEYS = {
     *("dataset", "method", "protocol", "metric", "mean", "std", "std_over", "splits", "split_source"),
@@ -32,14 +32,6 @@ def process(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [SPGCL, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=120
     )
-
-
-def answer(capsys, *arguments: object):
-    """The JSON of a command, which is all that stdout holds."""
-    code = run([*map(str, arguments), "--json"])
-    captured = capsys.readouterr()
-    assert code == 0, captured.err
-    return json.loads(captured.out)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +50,7 @@ def fitted(first) -> Path:
     return first / "runs" / "csbm-heterophilic-spgcl-0"
 
 
-def test_fit_needs_no_argument_and_says_what_to_do_next(first, fitted):
+def test_fit_needs_no_argument_and_prints_the_next_command(first, fitted):
     text = (first / "stdout.txt").read_text()
     lines = text.splitlines()
     assert lines[0] == "spgcl on csbm-heterophilic"
@@ -92,6 +84,8 @@ def test_the_run_folder_holds_the_weights_the_embeddings_and_the_record(first, f
 def test_fit_eval_similar_and_embed_answer_in_json(fitted, tmp_path, capsys):
     fit = answer(capsys, "fit", "--out", tmp_path / "run", *QUICK)
     assert list(fit) == FIT_KEYS
+    command = json.loads((tmp_path / "run" / "run.json").read_text())["command"]
+    assert command == ["spgcl", "fit", "--out", str(tmp_path / "run"), *QUICK, "--json"]
     assert fit["run"] == str(tmp_path / "run") and fit["dataset"] == "csbm-heterophilic"
     assert (fit["method"], fit["steps"], fit["resumed_from"]) == ("spgcl", 10, None)
     assert list(fit["seconds"]) == ["prepare", "train", "embed"] and fit["peak_memory_mib"] > 0
@@ -133,13 +127,11 @@ def test_eval_with_other_labels(fitted, tmp_path, capsys):
     parity.write_text(
         "node,side\n" + "".join(f"{node},{'odd' if node % 2 else 'even'}\n" for node in range(1500))
     )
-    assert run(["eval", str(fitted), "--labels", str(parity), "--threads", "1", "--json"]) == 0
-    captured = capsys.readouterr()
-    assert captured.err == (
-        "note: the labels come without splits: 10 seeded stratified 10/10/80 splits are used\n"
-    )
+    scores, notes = output(capsys, "eval", fitted, "--labels", parity, "--threads", 1, "--json")
+    assert notes.startswith("note: ") and "10 seeded stratified 10/10/80 splits" in notes
+    assert notes.count("\n") == 1
     # Parity has nothing to do with the graph.
-    assert 40 < json.loads(captured.out)["mean"] < 60
+    assert 40 < json.loads(scores)["mean"] < 60
 
 
 def test_people_get_tables_without_control_characters(fitted, capsys):
@@ -149,8 +141,7 @@ def test_people_get_tables_without_control_characters(fitted, capsys):
         (["methods"], "negative_weight"),
         (["inspect", "csbm-heterophilic"], "transformed homophily"),
     ):
-        assert run(arguments) == 0
-        text = capsys.readouterr().out
+        text, _ = output(capsys, *arguments)
         assert expected in text and not CONTROL.search(text)
 
 
@@ -158,16 +149,6 @@ def test_a_run_is_scored_where_mps_is_asked_for(fitted, capsys, monkeypatch):
     expected = answer(capsys, "eval", fitted, "--device", "cpu", "--threads", "1")
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     assert answer(capsys, "eval", fitted, "--device", "mps", "--threads", "1")["mean"] == expected["mean"]
-
-
-def test_methods_list_what_a_constructor_takes(capsys):
-    methods = answer(capsys, "methods")
-    assert all(list(method) == ["name", "inductive", "supervised", "parameters"] for method in methods)
-    assert methods[0]["name"] == "spgcl" and methods[0]["inductive"] and not methods[0]["supervised"]
-    positives = methods[0]["parameters"]["positives"]
-    assert list(positives) == ["default", "type", "meaning"]
-    assert (positives["default"], positives["type"]) == (5, "int") and "K_pos" in positives["meaning"]
-    assert methods[0]["parameters"]["encoder"]["choices"] == ["gcn", "gat", "gin", "sage", "mlp"]
 
 
 def test_another_format_holds_the_same_numbers(fitted, tmp_path, capsys):
@@ -184,7 +165,7 @@ def test_another_format_holds_the_same_numbers(fitted, tmp_path, capsys):
     assert (tmp_path / "own.nodes.txt").read_bytes() == (tmp_path / "npy" / "nodes.txt").read_bytes()
     table = csv.read_csv(tmp_path / "csv" / "embeddings.csv")
     assert table.column("node").to_pylist() == list(range(1500))
-    columns = [table.column(f"embedding_{place}").to_numpy() for place in range(8)]
+    columns = [table.column(f"embedding_{column}").to_numpy() for column in range(8)]
     assert np.stack(columns, axis=1) == pytest.approx(vectors, rel=1e-6)
 
 
@@ -204,20 +185,17 @@ def test_version_and_help_come_quickly_and_without_torch(first):
     version, help_ = process(first, "--version"), process(first, "--help")
     assert (version.stdout, version.stderr, version.returncode) == (f"spgcl {spgcl.__version__}\n", "", 0)
     assert help_.returncode == 0 and help_.stderr == "" and not CONTROL.search(help_.stdout)
-    for command in ("fit", "eval", "embed", "similar", "inspect", "methods", "datasets"):
+    for command in COMMANDS:
         assert f" {command} " in help_.stdout
 
 
+COMMANDS = ("fit", "eval", "embed", "similar", "inspect", "methods", "report", "datasets")
+HELP = f"from spgcl.cli import run\nfor name in {COMMANDS}: assert run([name, '--help']) == 0"
+LATE = {"torch_geometric", "sklearn", "pyarrow", "networkx", "plotly", "umap", "tensorboard", "spgcl.methods"}
+
+
 @pytest.mark.parametrize(
-    ("code", "late"),
-    [
-        ("import spgcl", {"torch_geometric", "sklearn", "pyarrow", "networkx", "spgcl.methods"}),
-        (
-            "from spgcl.cli import run; assert run(['fit', '--help']) == 0",
-            {"torch", "torch_geometric", "sklearn", "pyarrow", "scipy", "spgcl.methods"},
-        ),
-    ],
-    ids=["import", "help"],
+    ("code", "late"), [("import spgcl", LATE), (HELP, LATE | {"torch", "scipy"})], ids=["import", "help"]
 )
 def test_slow_imports_wait_for_their_first_use(code, late):
     command = [sys.executable, "-X", "importtime", "-c", code]

@@ -1,4 +1,4 @@
-"""Small runs with pages, and a browser to look at them."""
+"""Small runs with pages, and a browser that opens them."""
 
 import csv
 import random
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import settings
 
 from spgcl.cli import run
 from spgcl.graph import Graph
@@ -17,18 +18,7 @@ from spgcl.report.material import Material
 from spgcl.runs.fit import describe_source
 from spgcl.runs.record import Run, write_run
 
-QUICK = [
-    "--threads",
-    "1",
-    "--set",
-    "hidden=8",
-    "--set",
-    "seeds=16",
-    "--set",
-    "pool_size=64",
-    "--set",
-    "hops=1",
-]
+QUICK = ["--threads", "1", *settings(hidden=8, seeds=16, pool_size=64, hops=1)]
 SIZE = 60
 CLASSES = ("red", "green", "blue")
 # Ids and labels that a page must show and never obey.
@@ -77,15 +67,14 @@ def make_files(folder: Path, ids: list[str], classes: tuple[str, ...], name: str
     pairs = sorted({tuple(sorted(draw.sample(range(len(ids)), 2))) for _ in range(4 * len(ids))})
     write(folder / "edges.csv", [["from", "to"], *[[ids[a], ids[b]] for a, b in pairs]])
     features = [
-        [draw.gauss(2 * (place % 3 == column), 1) for column in range(3)] for place in range(len(ids))
+        [node, *[draw.gauss(2 * (index % 3 == column), 1) for column in range(3)]]
+        for index, node in enumerate(ids)
     ]
-    write(
-        folder / "features.csv",
-        [["id", "a", "b", "c"], *[[i, *f] for i, f in zip(ids, features, strict=True)]],
-    )
-    write(folder / "labels.csv", [["id", "class"], *[[i, classes[p % 3]] for p, i in enumerate(ids)]])
-    # One node has no row and one an empty cell: the map knows nothing of them.
-    rows = [[i, 10 * p, classes[p % 2]] for p, i in enumerate(ids)][:-1]
+    write(folder / "features.csv", [["id", "a", "b", "c"], *features])
+    labels = [[node, classes[index % 3]] for index, node in enumerate(ids)]
+    write(folder / "labels.csv", [["id", "class"], *labels])
+    # One node has no row and one an empty cell: both are unknown to the map.
+    rows = [[node, 10 * index, classes[index % 2]] for index, node in enumerate(ids)][:-1]
     rows[0][1] = ""
     write(folder / "nodes.csv", [["id", "age", name], *rows])
     return Files(folder, ids)
@@ -93,13 +82,13 @@ def make_files(folder: Path, ids: list[str], classes: tuple[str, ...], name: str
 
 @pytest.fixture(scope="session")
 def people(tmp_path_factory) -> Files:
-    ids = [f"p{place}" for place in range(SIZE)]
+    ids = [f"p{number}" for number in range(SIZE)]
     return make_files(tmp_path_factory.mktemp("people"), ids, CLASSES, "town")
 
 
 @pytest.fixture(scope="session")
 def hostile(tmp_path_factory) -> Files:
-    ids = [*HOSTILE_IDS, *[f"n{place}" for place in range(SIZE - len(HOSTILE_IDS))]]
+    ids = [*HOSTILE_IDS, *[f"n{number}" for number in range(SIZE - len(HOSTILE_IDS))]]
     folder = tmp_path_factory.mktemp("hostile") / "<i>h"
     return make_files(folder, ids, HOSTILE_CLASSES, "</script><i>town</i>")
 
@@ -120,7 +109,7 @@ def make_run(files: Files, *, report: bool = True) -> Path:
 
 @pytest.fixture(scope="session")
 def fitted(people) -> Path:
-    """A run on people with a page; tests look at it and change nothing."""
+    """A run on people with a page; tests read it and change nothing."""
     return make_run(people)
 
 
@@ -131,7 +120,7 @@ def hostile_run(hostile) -> Path:
 
 @pytest.fixture
 def make_material(tmp_path):
-    """Material from arrays: a random graph, vectors around one centre a class, nothing evaluated."""
+    """Material from arrays: a random graph, vectors around one centre per class, nothing evaluated."""
 
     def make(num_nodes=40, *, width=6, num_classes=3, degree=3, labelled=True, directed=False, **more):
         generator = np.random.default_rng(0)
@@ -174,7 +163,7 @@ def visit(browser):
         page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
         problems: list[str] = []
         # Drivers may warn about their speed; the page itself never writes to the console.
-        page.on("console", lambda said: said.type == "error" and problems.append(f"console: {said.text}"))
+        page.on("console", lambda line: line.type == "error" and problems.append(f"console: {line.text}"))
         page.on("pageerror", lambda error: problems.append(f"error: {error}"))
         page.on("dialog", lambda dialog: (problems.append(f"dialog: {dialog.message}"), dialog.dismiss()))
         page.on("request", lambda request: problems.append(f"request: {request.url}"))

@@ -28,7 +28,7 @@ OVERLAPS = """() => {
     .map((part) => ({ part, box: seen(part) }))
     .filter(({ box }) => box.right > box.left && box.bottom > box.top);
   const found = [];
-  boxes.forEach(({ part, box }, place) => boxes.slice(place + 1).forEach((other) => {
+  boxes.forEach(({ part, box }, index) => boxes.slice(index + 1).forEach((other) => {
     if (part.contains(other.part) || other.part.contains(part)) return;
     const wide = Math.min(box.right, other.box.right) - Math.max(box.left, other.box.left);
     const high = Math.min(box.bottom, other.box.bottom) - Math.max(box.top, other.box.top);
@@ -59,13 +59,13 @@ def search(page, typed: str) -> None:
 
 
 def point_at(page, node: int) -> tuple[float, float]:
-    """Move the mouse to a node of the map, as the whole of it is shown, and say where that is."""
+    """Move the mouse to a node of the map, zoomed out, and return where that is."""
     page.get_by_role("button", name="Whole map").click()
     page.locator("#plane").scroll_into_view_if_needed()
-    place = page.evaluate(WHERE, node)
-    page.mouse.move(place[0] - 40, place[1])
-    page.mouse.move(*place, steps=3)
-    return place
+    position = page.evaluate(WHERE, node)
+    page.mouse.move(position[0] - 40, position[1])
+    page.mouse.move(*position, steps=3)
+    return position
 
 
 def listed(page) -> list[tuple[str, float]]:
@@ -138,11 +138,11 @@ def test_a_click_on_a_neighbour_goes_there(fitted, people, visit):
         before = page.evaluate(CENTRE)
 
 
-def test_what_is_typed_in_vain_is_said(fitted, visit):
+def test_an_unknown_id_is_reported(fitted, visit):
     page = visit(fitted / "report.html")
     search(page, "nobody")
     assert page.locator("#matches").inner_text() == "No node has this id"
-    assert page.locator("#node h3").inner_text() == "No node chosen"
+    assert page.locator("#node h3").inner_text() == "No node selected"
 
 
 def test_the_neighbours_of_a_node_are_those_of_its_edges(fitted, people, visit):

@@ -1,4 +1,4 @@
-"""What the page says: every number against the function or the file it comes from."""
+"""Every number on the page against the function or the file it comes from."""
 
 import json
 import shlex
@@ -23,16 +23,14 @@ from spgcl.evaluation import (
 from spgcl.methods import METHODS
 from spgcl.report.baselines import baselines
 from spgcl.report.curves import training
-from spgcl.report.homophily import homophily, similar_mixing
+from spgcl.report.homophily import count_pairs, homophily, row_fractions
 from spgcl.report.paper import Quoted, paper_figure
-from spgcl.report.scores import confusion, evaluation
-from spgcl.report.summary import repeating_command, score_text, summary
+from spgcl.report.scores import evaluation
+from spgcl.report.summary import repeating_command, summary
+from spgcl.report.words import score_rows, score_text
+from spgcl.report.write import silent
 from spgcl.runs.fit import DECIDING
 from spgcl.runs.record import read_run
-
-
-def quiet(words: str) -> None:
-    assert words
 
 
 def items_of(section, kind):
@@ -51,7 +49,7 @@ def test_the_summary_repeats_the_record(fitted):
     assert facts["Graph"].startswith("edges: 60 nodes, ") and facts["Graph"].endswith(" edges, 3 features")
     assert facts["Method"] == "spgcl" and facts["Training"] == "6 steps"
     assert f"{record.seconds['train']:.2f} s train" in facts["Time"]
-    assert facts["Memory"] == f"{record.peak_memory_mib:,.0f} MiB at most"
+    assert facts["Peak memory"] == f"{record.peak_memory_mib:,.0f} MiB"
     assert facts["Score"] == (
         f"{found['mean']:.2f} ± {found['std']:.2f} % accuracy, deviation over 10 splits"
     )
@@ -61,12 +59,19 @@ def test_the_summary_repeats_the_record(fitted):
     assert settings["hidden"] == ["8", "1536"] and settings["positives"] == ["5", ""]
 
 
-def test_what_a_deviation_is_over_is_said():
+def test_scores_state_what_their_deviation_is_over():
     splits = [{"split": 0, "start": start} for start in range(10)]
-    record = {"mean": 50.0, "std": 1.0, "std_over": "probe starts", "metric": "roc_auc", "splits": splits}
+    main = {"mean": 50.0, "std": 1.0, "std_over": "probe starts", "metric": "roc_auc", "splits": splits}
+    knn = {"mean": 40.0, "std": 0.0, "std_over": "splits"}
+    record = {**main, "protocol": "paper", "knn": knn, "link_prediction": {"average_precision": 9.999}}
+    assert score_rows(record) == [
+        ["linear probe (paper)", "ROC-AUC", "50.00", "1.00", "10 probe starts"],
+        ["k-NN", "ROC-AUC", "40.00", "-", "1 split"],
+        ["link prediction", "average precision", "10.00", "-", ""],
+    ]
     assert score_text(record) == "50.00 ± 1.00 % ROC-AUC, deviation over 10 probe starts"
     again = {**record, "std_over": "retrainings", "retrainings": [{}, {}, {}]}
-    assert score_text(again).endswith("over 3 retrainings")
+    assert score_text(again).endswith("over 3 retrainings") and score_rows(again)[0][-1] == "3 retrainings"
     assert score_text({"link_prediction": {"auc": 1.0}}) == ""
 
 
@@ -102,12 +107,12 @@ def test_training_shows_the_loss_and_every_recorded_curve(fitted):
     (loss,) = charts["Loss of spgcl"]
     assert loss["x"] == [1, 2, 3, 4, 5, 6]
     assert loss["y"] == pytest.approx(record.history["loss"], rel=1e-5)
-    looks = record.history["observations"]
+    points = record.history["observations"]
     (curve,) = charts["Homophily of the transformed graph"]
     assert curve["x"] == [0, 2, 4, 6]
-    assert curve["y"] == pytest.approx([look["transformed_homophily"] for look in looks], rel=1e-5)
+    assert curve["y"] == pytest.approx([point["transformed_homophily"] for point in points], rel=1e-5)
     assert [part["name"] for part in charts["Weight norm"]] == ["layer 1", "layer 2"]
-    drawn = {name for name in looks[-1] if name != "step"}
+    drawn = {name for name in points[-1] if name != "step"}
     assert len(drawn) == sum(len(series) for series in charts.values()) - 1
     record.history = {"loss": record.history["loss"], "observations": []}
     assert "--observe" in training(record)["text"]
@@ -131,15 +136,19 @@ def test_a_loss_that_falls_at_once_is_shown_again_without_its_beginning(fitted):
     assert later["series"][0]["x"] == list(range(11, 101)) and max(later["series"][0]["y"]) < 5
 
 
-def test_mixing_of_similar_nodes_counts_pairs_one_by_one():
-    generator = np.random.default_rng(0)
-    nearest, labels = generator.integers(0, 30, (30, 4)), generator.integers(-1, 3, 30)
-    counts = np.zeros((3, 3))
-    for node in range(30):
-        for other in nearest[node]:
-            if labels[node] >= 0 and labels[other] >= 0:
-                counts[labels[node], labels[other]] += 1
-    np.testing.assert_allclose(similar_mixing(nearest, labels, 3), counts / counts.sum(axis=1, keepdims=True))
+def fractions_of_pairs(rows, columns, num_classes):
+    """Counted one by one."""
+    counts = np.zeros((num_classes, num_classes))
+    for row, column in zip(rows, columns, strict=True):
+        if row >= 0 and column >= 0:
+            counts[row, column] += 1
+    return counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+
+
+def test_pairs_of_classes_are_counted_one_by_one():
+    rows, columns = np.random.default_rng(0).integers(-1, 3, (2, 120))
+    expected = fractions_of_pairs(rows, columns, 4)
+    np.testing.assert_allclose(row_fractions(count_pairs(rows, columns, 4)), expected)
 
 
 def test_homophily_compares_the_graph_with_the_transformed_one(make_material):
@@ -161,18 +170,19 @@ def test_homophily_compares_the_graph_with_the_transformed_one(make_material):
     original, similar = items_of(part, "matrix")
     assert original["names"] == ["a", "b", "c"]
     np.testing.assert_allclose(original["values"], class_mixing(graph, labels), atol=1e-4)
-    np.testing.assert_allclose(similar["values"], similar_mixing(nearest, labels, 3), atol=1e-4)
+    expected = fractions_of_pairs(np.repeat(labels, 5), labels[nearest].ravel(), 3)
+    np.testing.assert_allclose(similar["values"], expected, atol=1e-4)
     (inside,) = items_of(part, "table")
     assert inside["rows"][1] == ["b", *[f"{100 * m['values'][1][1]:.1f}" for m in (original, similar)]]
 
 
-def test_without_labels_the_sections_say_so(make_material):
+def test_without_labels_the_sections_ask_for_them(make_material):
     material = make_material(labelled=False)
     assert "--labels" in homophily(material)["items"][0]["text"]
-    assert "--labels" in evaluation(material, quiet)["items"][0]["text"]
+    assert "--labels" in evaluation(material, silent)["items"][0]["text"]
     linked = make_material(labelled=False, evaluation={"link_prediction": {"auc": 71.5}})
-    (scores,) = items_of(evaluation(linked, quiet), "table")
-    assert scores["rows"] == [["link prediction, auc", "71.50", ""]]
+    (scores,) = items_of(evaluation(linked, silent), "table")
+    assert scores["rows"] == [["link prediction", "auc", "71.50", "-", ""]]
 
 
 def scored(make_material, protocol="paper", **more):
@@ -195,16 +205,9 @@ def test_predictions_of_the_first_split_are_those_that_were_scored(make_material
     assert 100 * np.mean(material.labels[nodes] == predicted) == pytest.approx(first.test)
 
 
-def test_the_confusion_counts_nodes_one_by_one():
-    labels, predicted = np.array([0, 0, 0, 1, 2, 2]), np.array([0, 1, 0, 1, 0, 2])
-    found = confusion(np.arange(6), predicted, labels, 4)
-    expected = [[2 / 3, 1 / 3, 0, 0], [0, 1, 0, 0], [0.5, 0, 0.5, 0], [0, 0, 0, 0]]
-    np.testing.assert_allclose(found, expected)
-
-
 def test_evaluation_shows_splits_rows_without_training_and_the_confusion(make_material):
     material = scored(make_material, "tuned")
-    part = evaluation(material, quiet)
+    part = evaluation(material, silent)
     (chart,) = items_of(part, "strips")
     own, *others = chart["rows"]
     assert own["role"] == "own" and len(own["values"]) == 3
@@ -218,29 +221,29 @@ def test_evaluation_shows_splits_rows_without_training_and_the_confusion(make_ma
     assert others[0]["mean"] == own["mean"]
     (matrix,) = items_of(part, "matrix")
     nodes, predicted = predict_first_split(material.vectors, material.labels, material.splits)
-    expected = confusion(nodes, predicted, material.labels, 3)
+    expected = fractions_of_pairs(material.labels[nodes], predicted, 3)
     np.testing.assert_allclose(matrix["values"], expected, atol=1e-4)
 
 
 def test_rows_without_training_are_computed_once_for_a_task(make_material):
     material = scored(make_material, "tuned")
-    said = []
-    first = baselines(material, said.append)
-    assert said == ["scoring raw", "scoring smoothed", "scoring untrained"]
-    assert baselines(material, said.append) == first and len(said) == 3
+    stages = []
+    first = baselines(material, stages.append)
+    assert stages == ["scoring raw", "scoring smoothed", "scoring untrained"]
+    assert baselines(material, stages.append) == first and len(stages) == 3
     object.__setattr__(material, "labels", (material.labels + 1) % 3)
-    assert baselines(material, said.append).keys() == first.keys() and len(said) == 6
+    assert baselines(material, stages.append).keys() == first.keys() and len(stages) == 6
     material.run.method = "raw"
     object.__setattr__(material, "labels", material.labels[::-1].copy())
-    assert list(baselines(material, said.append)) == ["smoothed", "untrained"]
+    assert list(baselines(material, stages.append)) == ["smoothed", "untrained"]
 
 
 def test_a_row_that_does_not_fit_into_memory_is_left_out_with_its_reason(make_material, monkeypatch):
     monkeypatch.setattr("spgcl.methods.smoothed.MOST_BYTES", 100)
-    part = evaluation(scored(make_material, "tuned"), quiet)
+    part = evaluation(scored(make_material, "tuned"), silent)
     assert [row["name"] for row in items_of(part, "strips")[0]["rows"][1:]] == ["encoder before training"]
-    said = [item["text"] for item in items_of(part, "text")]
-    assert len(said) == 2 and all("above the 100 allowed" in words for words in said)
+    reasons = [item["text"] for item in items_of(part, "text")]
+    assert len(reasons) == 2 and all("100 allowed" in words for words in reasons)
 
 
 def test_a_supervised_run_is_shown_by_its_own_predictions(make_material):
@@ -251,10 +254,10 @@ def test_a_supervised_run_is_shown_by_its_own_predictions(make_material):
     material.run.method = "gcn"
     for name, value in {"vectors": scores, "splits": splits, "evaluation": record}.items():
         object.__setattr__(material, name, value)
-    part = evaluation(material, quiet)
+    part = evaluation(material, silent)
     (matrix,) = items_of(part, "matrix")
     nodes = np.flatnonzero(splits.test[0])
-    expected = confusion(nodes, scores[nodes, :3].argmax(axis=1), material.labels, 3)
+    expected = fractions_of_pairs(material.labels[nodes], scores[nodes, :3].argmax(axis=1), 3)
     np.testing.assert_allclose(matrix["values"], expected, atol=1e-4)
     assert items_of(part, "table")[0]["rows"][0][0] == "own predictions"
 
@@ -276,12 +279,12 @@ def test_the_papers_figure_stands_beside_the_run_on_its_graph_only(make_material
     material = scored(make_material, "tuned")
     material.run.dataset = material.run.graph["source"] = "cora"
     material.run.method = "dgi"
-    rows = items_of(evaluation(material, quiet), "strips")[0]["rows"]
+    rows = items_of(evaluation(material, silent), "strips")[0]["rows"]
     quoted = {row["name"]: row["text"] for row in rows if row["role"] == "quoted"}
     assert quoted == {
         "dgi, table 1 of the paper": "82.34 ± 0.71",
         "spgcl, table 1 of the paper": "83.16 ± 0.13",
     }
     material.run.graph["source"] = "/somewhere/cora.csv"
-    rows = items_of(evaluation(material, quiet), "strips")[0]["rows"]
+    rows = items_of(evaluation(material, silent), "strips")[0]["rows"]
     assert not [row for row in rows if row["role"] == "quoted"]

@@ -6,8 +6,8 @@ from pyarrow import parquet
 
 from spgcl.cli import run
 from spgcl.evaluation.neighbours import nearest_nodes
-from spgcl.io import read_coordinates, read_embeddings, write_embeddings
-from spgcl.runs.plane import plane_of, principal_components, principal_plane, umap_plane
+from spgcl.io import read_coordinates, read_embeddings
+from spgcl.runs.plane import principal_components, principal_plane, umap_plane
 
 QUICK = ["--threads", "1", "--steps", "3", "--set", "hidden=8", "--set", "seeds=16", "--set", "pool_size=64"]
 
@@ -96,14 +96,3 @@ def test_fit_writes_the_principal_plane_beside_the_embeddings(tmp_path):
     points = np.stack([table["x"].to_numpy(), table["y"].to_numpy()], axis=1)
     assert points.tobytes() == principal_plane(vectors).points.tobytes()
     assert read_coordinates(out / "embeddings.parquet").projection == "pca"
-
-
-def test_a_run_keeps_its_plane_for_its_own_vectors_only(tmp_path):
-    rows = rows_with_axes(30, 4)
-    plane = principal_plane(rows[::-1].copy())
-    write_embeddings(tmp_path, rows, np.arange(30), "parquet", plane)
-    assert (plane_of(tmp_path, rows).points == plane.points).all()
-    assert (plane_of(tmp_path, rows + 1).points == principal_plane(rows + 1).points).all()
-    write_embeddings(tmp_path, rows, np.arange(30), "parquet")
-    assert read_coordinates(tmp_path / "embeddings.parquet") is None
-    assert (plane_of(tmp_path, rows).points == principal_plane(rows).points).all()

@@ -1,4 +1,4 @@
-"""The command line: one file a command, errors as one line, exit codes 0, 1, 2 and 130."""
+"""The command line: one file per command, errors as one line, exit codes 0, 1, 2 and 130."""
 
 import os
 import sys
@@ -37,9 +37,7 @@ app.command("methods")(methods)
 app.command("report")(report)
 app.add_typer(datasets_app, name="datasets")
 
-# Typer carries its own copy of Click in new versions and uses the installed one in old ones; either way
-# these are the bases of the error that Typer exports.
-UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+# The base of Typer's errors: new versions bring their own copy of Click, old ones use the installed one.
 ClickError: type[Exception] = typer.BadParameter.__mro__[2]
 
 
@@ -61,7 +59,7 @@ def options(
 
 
 def run(arguments: Sequence[str], commands: typer.Typer = app, name: str = "spgcl") -> int:
-    """Run one command line and return its exit code; every failure is one line on stderr."""
+    """Run a command line and return its exit code; every failure is one line on stderr."""
     try:
         with _printed_notes():
             # `fit` records the arguments, which it finds as the context's `obj`.
@@ -73,22 +71,21 @@ def run(arguments: Sequence[str], commands: typer.Typer = app, name: str = "spgc
         return _fail(_one_line(error), 2)
     except ClickError as error:
         context = getattr(error, "ctx", None)
-        way_out = f" (see {context.command_path} --help)" if context is not None else ""
+        hint = f" (see {context.command_path} --help)" if context is not None else ""
         message = error.format_message() if hasattr(error, "format_message") else str(error)
-        return _fail(f"{message.rstrip('.') or 'no command given'}{way_out}", 2)
+        return _fail(f"{message.rstrip('.') or 'no command given'}{hint}", 2)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", 130)
     except Exception as error:
         if os.environ.get("SPGCL_DEBUG"):
             raise
-        return _fail(
-            f"internal error: {type(error).__name__}: {_one_line(error)} (SPGCL_DEBUG=1 shows where)", 1
-        )
+        what = f"internal error: {type(error).__name__}: {_one_line(error)}"
+        return _fail(f"{what} (SPGCL_DEBUG=1 prints the traceback)", 1)
 
 
 @contextmanager
 def _printed_notes() -> Iterator[None]:
-    """Print the library's notes, each as often as it is issued."""
+    """Print the library's notes, every time one is issued."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", Note)
         show = warnings.showwarning

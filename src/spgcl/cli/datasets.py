@@ -1,5 +1,6 @@
 """`spgcl datasets`: list, fetch, verify and measure the benchmark data."""
 
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -31,45 +32,20 @@ def list_datasets(json: JsonOption = False) -> None:
     from spgcl.datasets.storage import data_folder, is_on_disk
     from spgcl.datasets.synthetic import BUILT_IN
 
-    records: list[dict[str, Any]] = [
-        _listed(
-            name, BUILT_IN[name]["num_nodes"], "built in", "accuracy", "ten seeded 10/10/80", "-", "generated"
-        )
-        for name in BUILT_IN
+    rows: list[list[Any]] = [
+        [name, built["num_nodes"], "built in", "accuracy", "ten seeded 10/10/80", "-", "generated"]
+        for name, built in BUILT_IN.items()
     ]
-    records += [
-        _listed(
-            name,
-            known.nodes,
-            is_on_disk(known, known.files),
-            known.metric,
-            known.splits,
-            known.licence,
-            known.repository,
-        )
-        for name, known in entries().items()
-    ]
+    for name, known in entries().items():
+        there = is_on_disk(known, known.files)
+        rows.append([name, known.nodes, there, known.metric, known.splits, known.licence, known.repository])
     if json:
-        print_json(records)
+        names = ("name", "nodes", "on_disk", "metric", "splits", "licence", "source")
+        print_json([dict(zip(names, row, strict=True)) for row in rows])
         return
-    # The publisher's repository, the widest column, is left to --json and the documents.
+    # Without the source, the widest column, the table fits 80 columns.
     columns = ["data set", "nodes", "on disk", "metric", "splits", "licence"]
-    rows = [list(record.values())[: len(columns)] for record in records]
-    print_table(f"data folder: {data_folder()}", columns, rows)
-
-
-def _listed(
-    name: str, nodes: int, on_disk: bool | str, metric: str, splits: str, licence: str, source: str
-) -> dict[str, Any]:
-    return {
-        "name": name,
-        "nodes": nodes,
-        "on_disk": on_disk,
-        "metric": metric,
-        "splits": splits,
-        "licence": licence,
-        "source": source,
-    }
+    print_table(f"data folder: {data_folder()}", columns, [row[:-1] for row in rows])
 
 
 @app.command("fetch")
@@ -79,14 +55,14 @@ def fetch_datasets(
         str | None,
         typer.Option(
             "--mirror",
-            metavar="PLACE",
-            help="Take the files from a folder or an http(s) address laid out as the data folder is.",
+            metavar="SOURCE",
+            help="Copy the files from a folder or an http(s) address laid out like the data folder.",
         ),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every data set instead of named ones.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Fetch every data set.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Download data sets from their publishers into the data folder; files are used once checked."""
+    """Download data sets from their publishers into the data folder, and check every file."""
     from spgcl.datasets.entries import entries
     from spgcl.datasets.fetch import fetch
     from spgcl.datasets.storage import data_folder
@@ -102,9 +78,10 @@ def fetch_datasets(
         print_json({"folder": str(data_folder()), "written": written})
         return
     rows = [
-        [name, len(paths), "fetched and checked" if paths else "was there"] for name, paths in written.items()
+        [name, len(paths), "fetched and checked" if paths else "already there"]
+        for name, paths in written.items()
     ]
-    print_table(f"data folder: {data_folder()}", ["data set", "files written", ""], rows)
+    print_table(f"data folder: {data_folder()}", ["data set", "files written", "state"], rows)
 
 
 def _file_by_file(name: str, update: Update) -> "Progress":
@@ -123,11 +100,8 @@ def verify_datasets(names: NamesArgument = None, json: JsonOption = False) -> No
         for file in entries()[name].all_files:
             state, path = find(data_folder() / name, file)
             records.append({"name": name, "file": str(path.relative_to(data_folder())), "state": state})
-    failures = [
-        record
-        for record in records
-        if record["state"] == "wrong bytes" or (names and record["state"] != "ok")
-    ]
+    bad = ("wrong bytes", "absent") if names else ("wrong bytes",)
+    failures = [record for record in records if record["state"] in bad]
     if json:
         print_json({"folder": str(data_folder()), "files": records})
     else:
@@ -139,22 +113,18 @@ def verify_datasets(names: NamesArgument = None, json: JsonOption = False) -> No
 
 
 def _summary(records: list[dict[str, str]]) -> list[list[Any]]:
+    """One row per data set: its name, how many files it has, and their states."""
     rows = []
     for name in dict.fromkeys(record["name"] for record in records):
-        states = [record["state"] for record in records if record["name"] == name]
-        counts = {state: states.count(state) for state in ("ok", "absent", "wrong bytes") if state in states}
-        said = (
-            next(iter(counts))
-            if len(counts) == 1
-            else ", ".join(f"{n} {state}" for state, n in counts.items())
-        )
-        rows.append([name, len(states), said])
+        states = Counter(record["state"] for record in records if record["name"] == name)
+        counted = [f"{count} {state}" for state, count in states.items()]
+        rows.append([name, states.total(), ", ".join(counted) if len(states) > 1 else next(iter(states))])
     return rows
 
 
 @app.command("stats")
 def measure_datasets(names: NamesArgument = None, json: JsonOption = False) -> None:
-    """Measure data sets, beside the paper's table, with the reason where a figure differs."""
+    """Measure data sets and compare them with the paper's table; differences are explained."""
     from spgcl.datasets.comparison import as_record, compare
     from spgcl.datasets.entries import entries
     from spgcl.datasets.loading import names as known_names
@@ -163,28 +133,27 @@ def measure_datasets(names: NamesArgument = None, json: JsonOption = False) -> N
     for name in names or []:
         if name not in known_names():
             raise unknown("data set", name, known_names())
-    absent = (
-        [] if names else [name for name, known in entries().items() if not is_on_disk(known, known.files)]
-    )
-    chosen = names or [name for name in known_names() if name not in absent]
-    compared = {name: compare(name, measure) for name in chosen}
-    if absent:
-        note(f"not on disk: {', '.join(absent)} (spgcl datasets fetch NAME)")
+    if not names:
+        absent = [name for name, known in entries().items() if not is_on_disk(known, known.files)]
+        names = [name for name in known_names() if name not in absent]
+        if absent:
+            note(f"not on disk: {', '.join(absent)} (run `spgcl datasets fetch NAME`)")
+    compared = {name: compare(name, measure) for name in names}
     if json:
         print_json({name: as_record(figures) for name, figures in compared.items()})
         return
     columns = ["figure", "loaded", "paper", "counted as paper", "why the paper differs"]
     for name, figures in compared.items():
         rows = [
-            [figure.name.replace("_", " "), figure.loaded, figure.paper, figure.counted_as_paper, figure.why]
-            for figure in figures
+            [one.name.replace("_", " "), one.loaded, one.paper, one.counted_as_paper, one.why]
+            for one in figures
         ]
         print_table(name, columns, rows)
         print()
 
 
 def measure(graph: "Graph", labels: "NDArray[np.int64]") -> dict[str, float]:
-    """The figures of the paper's table of data sets, over distinct edges."""
+    """The figures in the paper's table of data sets, counting every edge once."""
     from spgcl.evaluation.statistics import edge_homophily, node_homophily
 
     return {
@@ -204,5 +173,5 @@ def _from_files(names: list[str] | None) -> list[str]:
 
     for name in names or []:
         if name in BUILT_IN:
-            raise InputError(f"{name} is generated, not fetched: it needs no files")
+            raise InputError(f"{name} is generated when it is used; there is nothing to fetch")
     return [entry(name).name for name in names or []]

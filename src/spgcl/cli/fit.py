@@ -13,21 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from spgcl.cli.options import (
-    AttributesOption,
     DeviceOption,
-    DirectedOption,
-    FeaturesOption,
-    IdOption,
+    GraphArgument,
     JsonOption,
     LabelsOption,
     SetOption,
-    SourceOption,
-    StructuralOption,
-    TargetOption,
     ThreadsOption,
-    WeightOption,
     given_settings,
     start_on,
+    takes_graph_options,
 )
 from spgcl.cli.output import note, print_json, print_table
 from spgcl.cli.progress import progress_line
@@ -39,40 +33,46 @@ if TYPE_CHECKING:
     from spgcl.training.loop import Controls
 
 
-GraphArgument = Annotated[str, typer.Argument(help="A data set's name, or a path to a graph.")]
 OutOption = Annotated[
     Path | None, typer.Option("--out", help="Run folder (default: runs/GRAPH-METHOD-SEED).")
 ]
 MethodOption = Annotated[str, typer.Option("--method", help="See `spgcl methods`.")]
-PresetOption = Annotated[str | None, typer.Option("--preset", help="published, paper or validated.")]
+PresetOption = Annotated[
+    str | None, typer.Option("--preset", help="Settings of a benchmark graph: published, paper or validated.")
+]
 StepsOption = Annotated[int | None, typer.Option("--steps", help="Short for --set steps=N.")]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help="Decides every draw.")]
-SeedsOption = Annotated[int, typer.Option("--seeds", min=1, help="Full retrainings, one folder each.")]
-FormatOption = Annotated[Literal["parquet", "npy", "csv"], typer.Option("--format", help="Of embeddings.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help="Determines all random draws.")]
+SeedsOption = Annotated[int, typer.Option("--seeds", min=1, help="Number of trainings, one folder each.")]
+FormatOption = Annotated[
+    Literal["parquet", "npy", "csv"], typer.Option("--format", help="File format of the embeddings.")
+]
 HoldOutEdgesOption = Annotated[
-    float, typer.Option("--hold-out-edges", help="Fraction of edges kept from training for link prediction.")
+    float,
+    typer.Option("--hold-out-edges", help="Fraction of edges left out of training, for link prediction."),
 ]
 ObserveOption = Annotated[
-    int, typer.Option("--observe", min=0, help="Record health curves every so many steps.")
+    int, typer.Option("--observe", min=0, help="Record health curves every N steps (0: never).")
 ]
 CheckpointEveryOption = Annotated[
     float, typer.Option("--checkpoint-every", min=0, help="Seconds between checkpoints.")
 ]
 ResumeOption = Annotated[bool, typer.Option("--resume", help="Continue a run that was stopped.")]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run.")]
-ReportOption = Annotated[bool, typer.Option("--report", help="Also make the page, see spgcl report.")]
+ReportOption = Annotated[bool, typer.Option("--report", help="Also write the page, see `spgcl report`.")]
 PrecisionOption = Annotated[
     Literal["auto", "float32", "tf32"],
-    typer.Option("--precision", help="Of products on CUDA; auto takes tf32."),
+    typer.Option("--precision", help="Of matrix products on CUDA; auto is tf32."),
 ]
 DeterministicOption = Annotated[
-    bool, typer.Option("--deterministic", help="The same bytes for the same seed on CUDA too, slower.")
+    bool, typer.Option("--deterministic", help="Same seed, same bytes on CUDA too; slower.")
 ]
 
 
+@takes_graph_options
 def fit(
     context: typer.Context,
     graph: GraphArgument = "csbm-heterophilic",
+    *,
     out: OutOption = None,
     method: MethodOption = "spgcl",
     preset: PresetOption = None,
@@ -88,27 +88,20 @@ def fit(
     resume: ResumeOption = False,
     overwrite: OverwriteOption = False,
     report: ReportOption = False,
-    features: FeaturesOption = None,
-    structural: StructuralOption = None,
-    source: SourceOption = None,
-    target: TargetOption = None,
-    weight: WeightOption = None,
-    attributes: AttributesOption = None,
-    id_: IdOption = None,
-    directed: DirectedOption = False,
+    options: GraphOptions,
     device: DeviceOption = "auto",
     threads: ThreadsOption = None,
     precision: PrecisionOption = "auto",
     deterministic: DeterministicOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Train on a graph and write weights, embeddings and a record; only supervised methods look at labels."""
+    """Train on a graph and write weights, embeddings and a record; only supervised methods use labels."""
     from spgcl.runs.plan import Request
 
     request = Request(
         graph=graph,
         device=start_on(device, threads),
-        options=GraphOptions(features, structural, source, target, weight, attributes, id_, directed),
+        options=options,
         labels=labels,
         out=out,
         method=method,
@@ -151,7 +144,7 @@ def _train_and_show(
 
         page = write_report([planned.folder], None, Wanted(device=page_on))["report"]
     has_labels = planned.loaded.labels is not None or done[0][1].graph["labels"] is not None
-    _say(planned.folder, done, page, has_labels=has_labels, as_json=as_json)
+    _print_result(planned.folder, done, page, has_labels=has_labels, as_json=as_json)
 
 
 @contextmanager
@@ -161,16 +154,25 @@ def _watch(run: "Run", *, quiet: bool) -> "Iterator[Controls]":
 
     steps = run.settings.get("steps", 0)
     with (
-        _progress(steps, f"{run.dataset} {run.method}", quiet=quiet) as progress,
+        progress_line(
+            f"{run.dataset} {run.method}",
+            total=steps,
+            amount="steps",
+            tail="loss {task.fields[loss]:.4f}",
+            keep=True,
+            quiet=quiet or not steps,
+            loss=float("nan"),
+        ) as update,
         _stopping(trains=steps > 0) as stop,
     ):
+        progress = update and (lambda step, loss: update(completed=step, loss=loss))
         yield Controls(progress=progress, stop=stop)
 
 
-def _say(
+def _print_result(
     folder: Path, done: "list[tuple[Path, Run]]", page: str | None, *, has_labels: bool, as_json: bool
 ) -> None:
-    summaries = [run.summary(place) for place, run in done]
+    summaries = [run.summary(path) for path, run in done]
     if as_json:
         record = summaries[0] if len(done) == 1 else {**summaries[0], "run": str(folder), "runs": summaries}
         print_json({**record, "report": page} if page else record)
@@ -178,13 +180,13 @@ def _say(
     columns = ["run", "steps", "last loss", "prepare s", "train s", "embed s", "peak MiB"]
     rows = [
         [
-            str(place),
+            str(path),
             run.steps,
-            run.history["loss"][-1] if run.history.get("loss") else None,
+            (run.history.get("loss") or [None])[-1],
             *[round(run.seconds[phase], 2) for phase in ("prepare", "train", "embed")],
             round(run.peak_memory_mib),
         ]
-        for place, run in done
+        for path, run in done
     ]
     print_table(f"{done[0][1].method} on {done[0][1].dataset}", columns, rows)
     if page:
@@ -195,21 +197,10 @@ def _say(
 
 
 @contextmanager
-def _progress(total: int, title: str, *, quiet: bool) -> Iterator[Callable[[int, float], None] | None]:
-    """Steps, time left and loss."""
-    tail = "loss {task.fields[loss]:.4f}"
-    quiet = quiet or not total
-    with progress_line(
-        title, total=total, amount="steps", tail=tail, stays=True, quiet=quiet, loss=float("nan")
-    ) as update:
-        yield update and (lambda step, loss: update(completed=step, loss=loss))
-
-
-@contextmanager
 def _stopping(*, trains: bool) -> Iterator[Callable[[], bool]]:
-    """Let the first Ctrl-C end training between two steps; the second one ends the process.
+    """The first Ctrl-C stops training after the current step, or at once if nothing is trained.
 
-    Where nothing is trained, the first one does.
+    The second one ends the process.
     """
     asked = False
 
@@ -221,8 +212,8 @@ def _stopping(*, trains: bool) -> Iterator[Callable[[], bool]]:
         if not trains:
             raise KeyboardInterrupt
         asked = True
-        # Not by way of a stream, which may be in the middle of a line.
-        os.write(2, b"\nnote: stopping after this step; Ctrl-C again ends at once\n")
+        # Not through `sys.stderr`: the signal may have interrupted a write to it.
+        os.write(2, b"\nnote: stopping after this step; Ctrl-C again stops immediately\n")
 
     earlier = signal.signal(signal.SIGINT, ask)
     try:

@@ -1,43 +1,20 @@
-"""`spgcl inspect`: what a graph is."""
+"""`spgcl inspect`: describe a graph."""
 
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from spgcl.cli.options import (
-    AttributesOption,
-    DirectedOption,
-    FeaturesOption,
-    IdOption,
-    JsonOption,
-    LabelsOption,
-    SourceOption,
-    StructuralOption,
-    TargetOption,
-    WeightOption,
-)
+from spgcl.cli.options import GraphArgument, JsonOption, LabelsOption, takes_graph_options
 from spgcl.cli.output import note, print_json, print_table
 from spgcl.runs.options import GraphOptions
 
 
+@takes_graph_options
 def inspect(
-    graph: Annotated[str, typer.Argument(help="A data set's name, or a path to a graph.")],
-    features: FeaturesOption = None,
-    structural: StructuralOption = None,
-    source: SourceOption = None,
-    target: TargetOption = None,
-    weight: WeightOption = None,
-    attributes: AttributesOption = None,
-    id_: IdOption = None,
-    directed: DirectedOption = False,
-    labels: LabelsOption = None,
-    json: JsonOption = False,
+    graph: GraphArgument, *, options: GraphOptions, labels: LabelsOption = None, json: JsonOption = False
 ) -> None:
-    """Say what a graph is: size, degrees, isolated nodes, and with labels its homophily."""
+    """Describe a graph: size, degrees, isolated nodes, and with labels its homophily."""
     from spgcl.evaluation.statistics import describe
     from spgcl.runs.sources import resolve
 
-    options = GraphOptions(features, structural, source, target, weight, attributes, id_, directed)
     loaded = resolve(graph, options, labels)
     for remark in loaded.graph.notes:
         note(remark)
@@ -48,17 +25,17 @@ def inspect(
     if json:
         print_json(record)
     else:
-        print_table(str(record["name"]), ["", "value"], _rows(record))
+        print_table(str(record["name"]), ["property", "value"], _rows(record))
 
 
 def _rows(record: dict[str, Any]) -> list[list[str]]:
-    """The record as lines of text for people."""
+    """The record as a table for people."""
     degree = record["degree"]
     rows = [
         ["nodes", f"{record['nodes']:,}"],
         ["edges", f"{record['edges']:,} {'directed' if record['directed'] else 'undirected'}"],
         ["edge weights", "yes" if record["weighted"] else "no"],
-        ["features", f"{record['features']:,}, {100 * record['feature_density']:.3g}% not zero"],
+        ["features", f"{record['features']:,}, {100 * record['feature_density']:.3g}% nonzero"],
         [
             "degree",
             f"{degree['min']:,} to {degree['max']:,}, mean {degree['mean']:.2f}, median {degree['median']:g}",
@@ -72,11 +49,11 @@ def _rows(record: dict[str, Any]) -> list[list[str]]:
 
 def _label_rows(record: dict[str, Any]) -> list[list[str]]:
     counts = record["class_counts"]
-    names = record.get("class_names") or [str(place) for place in range(len(counts))]
+    names = record.get("class_names") or [str(value) for value in range(len(counts))]
     shown = [f"{name}: {count:,}" for name, count in zip(names, counts, strict=True)]
     transformed = record["transformed"]
-    over = f"{transformed['anchors']:,} {'sampled nodes' if transformed['sampled'] else 'nodes'}"
-    what = f"top {transformed['positives']} over {transformed['hops']}-hop features, {over}"
+    nodes = f"{transformed['anchors']:,} {'sampled nodes' if transformed['sampled'] else 'nodes'}"
+    what = f"top {transformed['positives']} by {transformed['hops']}-hop features, {nodes}"
     rows = [
         ["classes", f"{record['classes']:,} ({', '.join(shown[:10])}{', ...' if len(shown) > 10 else ''})"],
         ["edge homophily", f"{record['edge_homophily']:.3f}"],

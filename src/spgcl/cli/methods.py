@@ -1,4 +1,4 @@
-"""`spgcl methods`: every method with its hyper-parameters and defaults, or some with what they mean."""
+"""`spgcl methods`: every method with its hyper-parameters and defaults, or some with explanations."""
 
 from typing import Annotated
 
@@ -10,13 +10,13 @@ from spgcl.cli.output import print_json, print_table
 NamesArgument = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="METHOD", help="Only these, with what their hyper-parameters mean (default: all)."
+        metavar="METHOD", help="Only these, with explanations of their hyper-parameters (default: all)."
     ),
 ]
 
 
 def methods(names: NamesArgument = None, json: JsonOption = False) -> None:
-    """Every method with its hyper-parameters and their defaults; by name, what they mean."""
+    """List methods, hyper-parameters and defaults; explain those of the methods that are named."""
     from spgcl.methods import METHODS, find, parameters
     from spgcl.methods.parameters import meanings
     from spgcl.methods.presets import PRESETS, known_graphs

@@ -7,21 +7,23 @@ from typing import Any
 
 
 def print_json(record: Any) -> None:
-    """The machine's answer: one JSON value, alone on stdout."""
+    """One JSON value, alone on stdout."""
     print(json.dumps(record, indent=2, ensure_ascii=False))
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """A table on stdout: drawn for a terminal, aligned plain text when piped. Numbers are right-aligned."""
-    cells = [[_text(value) for value in row] for row in rows]
-    numeric = [bool(rows) and all(_is_number(row[place]) for row in rows) for place in range(len(columns))]
-    if sys.stdout.isatty():
-        _print_rich(title, columns, cells, numeric)
+    """A title and a table on stdout: drawn on a terminal, aligned plain text when piped."""
+    print(title)
+    if not rows:
         return
-    widths = [max(len(line[place]) for line in [list(columns), *cells]) for place in range(len(columns))]
-    if title:
-        print(title)
-    for line in [list(columns), *cells]:
+    cells = [[_text(value) for value in row] for row in rows]
+    numeric = [all(map(_is_number, column)) for column in zip(*rows, strict=True)]
+    if sys.stdout.isatty():
+        _print_rich(columns, cells, numeric)
+        return
+    lines = [list(columns), *cells]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
         padded = [
             text.rjust(width) if right else text.ljust(width)
             for text, width, right in zip(line, widths, numeric, strict=True)
@@ -29,18 +31,18 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
         print("  ".join(padded).rstrip())
 
 
-def _print_rich(title: str, columns: Sequence[str], cells: list[list[str]], numeric: list[bool]) -> None:
+def _print_rich(columns: Sequence[str], cells: list[list[str]], numeric: list[bool]) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     console = Console()
-    # Names and numbers stay whole where they can; what is folded on a narrow terminal is what describes them.
-    longest = max((len(row[0]) for row in cells), default=0)
-    for place, (name, right) in enumerate(zip(columns, numeric, strict=True)):
-        whole = right or (place == 0 and longest <= console.width // 3)
+    # On a narrow terminal descriptions are folded; numbers, and names unless they are long, are not.
+    longest = max(len(row[0]) for row in cells)
+    for index, (name, right) in enumerate(zip(columns, numeric, strict=True)):
+        whole = right or (index == 0 and longest <= console.width // 3)
         table.add_column(name, justify="right" if right else "left", overflow="fold", no_wrap=whole)
     for row in cells:
         table.add_row(*[Text(cell) for cell in row])

@@ -13,26 +13,25 @@ Update = Callable[..., None]
 def progress_line(
     title: str,
     *,
-    total: float | None,
+    total: float | None = None,
     amount: Literal["bytes", "fraction", "steps"] | None = None,
     tail: str | None = None,
-    stays: bool = False,
+    keep: bool = False,
     quiet: bool = False,
     **fields: Any,
 ) -> Iterator[Update | None]:
-    """A bar with the time left on a terminal's stderr; None elsewhere, or where nothing is to be said.
+    """A bar on a terminal's stderr; None elsewhere, or if `quiet`.
 
-    Gives back a function that takes what has changed: `completed`, `advance`, `total`, `description` or one
-    of `fields`.
+    Yields a function that takes what has changed: `completed`, `total`, `description` or one of `fields`.
 
     Args:
         title: What is being done.
-        total: When it is done; None where that is learned on the way.
-        amount: How the fraction that is done is written, if at all.
-        tail: What follows the time left, such as "{task.fields[loss]:.4f}".
-        stays: Whether the line is left on the screen.
-        quiet: Say nothing.
-        fields: What `tail` shows, at the start.
+        total: When it is done; None if that is not known yet.
+        amount: How progress is written, followed by the time left; without it, the time so far is shown.
+        tail: The end of the line, such as "{task.fields[loss]:.4f}".
+        keep: Leave the line on the screen.
+        quiet: Show nothing.
+        fields: Initial values of what `tail` shows.
     """
     if quiet or not sys.stderr.isatty():
         yield None
@@ -48,9 +47,8 @@ def progress_line(
     columns: list[progress.ProgressColumn] = [
         progress.TextColumn("{task.description}"),
         progress.BarColumn(),
-        *([amounts[amount]()] if amount else []),
-        progress.TimeRemainingColumn(),
+        *([amounts[amount](), progress.TimeRemainingColumn()] if amount else [progress.TimeElapsedColumn()]),
         *([progress.TextColumn(tail)] if tail else []),
     ]
-    with progress.Progress(*columns, console=Console(stderr=True), transient=not stays) as bar:
+    with progress.Progress(*columns, console=Console(stderr=True), transient=not keep) as bar:
         yield partial(bar.update, bar.add_task(title, total=total, **fields))

@@ -1,9 +1,6 @@
 """`spgcl report`: one page to look at, of a run or of several."""
 
 import shlex
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -23,14 +20,14 @@ def report(
     labels: LabelsOption = None,
     nodes: Annotated[
         Path | None,
-        typer.Option("--nodes", help="Table by node id whose columns the map can be coloured by."),
+        typer.Option("--nodes", help="Table by node id whose columns can colour the map."),
     ] = None,
     id_: Annotated[
         str | None, typer.Option("--id", help="Column of node ids in --nodes (default: the first).")
     ] = None,
     projection: Annotated[
         Literal["auto", "umap", "pca"],
-        typer.Option("--projection", help="Of the map; auto: UMAP where it is installed."),
+        typer.Option("--projection", help="Of the map; auto: UMAP if it is installed."),
     ] = "auto",
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Also write RUN/tensorboard: scalars and projector.")
@@ -40,25 +37,17 @@ def report(
     json: JsonOption = False,
 ) -> None:
     """Make one self-contained page: summary, training, map, homophily, evaluation; or a comparison."""
-    from spgcl.report.write import Wanted, write_report
+    from spgcl.report.write import Wanted, silent, write_report
 
     start_on("cpu", threads)
     wanted = Wanted(labels, nodes, id_, projection, tensorboard, device)
-    record = write_report(runs, out, wanted, partial(_progress, quiet=json))
+    title = str(runs[0]) if len(runs) == 1 else f"{len(runs)} runs"
+    with progress_line(title, tail="{task.fields[stage]}", quiet=json, stage="") as update:
+        say = (lambda stage: update(stage=stage)) if update else silent
+        record = write_report(runs, out, wanted, say)
     if json:
         print_json(record)
         return
     print(f"page written to {record['report']} ({record['bytes'] / 1e6:.1f} MB); open it in a browser")
     for folder in record.get("tensorboard", []):
         print(f"for TensorBoard: tensorboard --logdir {shlex.quote(folder)}")
-
-
-@contextmanager
-def _progress(title: str, total: int, *, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Time left and what is being done."""
-    with progress_line(title, total=total, tail="{task.fields[stage]}", quiet=quiet, stage="") as update:
-        yield (lambda words: update(advance=1, stage=words)) if update else _say_nothing
-
-
-def _say_nothing(words: str) -> None:
-    del words

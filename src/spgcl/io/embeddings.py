@@ -16,7 +16,7 @@ from spgcl.io.opening import opening
 
 Format = Literal["parquet", "npy", "csv"]
 NODES = "nodes.txt"
-# Points that cannot be columns of the embeddings: with other formats, or for some nodes only.
+# Positions on the map of the page.
 MAP = "map.parquet"
 _PROJECTION = b"spgcl.projection"
 # A character that ids must not have, per format.

@@ -1,4 +1,4 @@
-"""What comes out without any training, scored by the same probe: what training has to beat."""
+"""Scores without training, by the same probe: the baselines that training has to beat."""
 
 import json
 from collections.abc import Callable
@@ -16,21 +16,22 @@ from spgcl.report.material import Material
 from spgcl.runs.record import to_json
 from spgcl.training.fitting import fit
 
-# Nothing is learned by these: the features, their average over neighbourhoods, an encoder as it starts.
+# Features, features averaged over neighbourhoods, an encoder with its initial weights.
 WITHOUT_TRAINING = ("raw", "smoothed", "untrained")
-_FILE = "baselines.json"
 
 
 def baselines(material: Material, say: Callable[[str], None]) -> dict[str, dict[str, Any]]:
-    """Scores of each row by name, or why it is left out; computed once, then read from the run.
+    """Scores of each baseline, or why it is left out; computed once and kept in the run.
 
     Args:
         material: A run with labels and splits.
-        say: Told what is being done.
+        say: Called with what is being done.
     """
     protocol = (material.evaluation or {}).get("protocol", "paper")
-    key = {"protocol": protocol if protocol == "tuned" else "paper", "task": _digest(material)}
-    path = material.folder / _FILE
+    assert material.labels is not None and material.splits is not None
+    task = task_digest(material.graph, material.labels, material.splits)
+    key = {"protocol": protocol if protocol == "tuned" else "paper", "task": task}
+    path = material.folder / "baselines.json"
     if path.exists():
         record = json.loads(path.read_text(encoding="utf-8"))
         if {name: record.get(name) for name in key} == key:
@@ -51,7 +52,7 @@ def baselines(material: Material, say: Callable[[str], None]) -> dict[str, dict[
 
 def _score(name: str, material: Material, protocol: str) -> dict[str, Any]:
     graph, run = material.graph, material.run
-    # The encoder is the one that the run trained, where the run has one.
+    # The encoder has the settings of the run, as far as the run has them.
     own = {key: value for key, value in run.settings.items() if key in parameters(find(name))}
     settings = own if name == "untrained" else {}
     fitted = fit(name, graph, settings=settings, seed=run.seed, device=torch.device(material.device))
@@ -61,8 +62,3 @@ def _score(name: str, material: Material, protocol: str) -> dict[str, Any]:
     return score(
         vectors, material.labels, material.splits, metric=material.metric, device=material.device
     ).as_record()
-
-
-def _digest(material: Material) -> str:
-    assert material.labels is not None and material.splits is not None
-    return task_digest(material.graph, material.labels, material.splits)

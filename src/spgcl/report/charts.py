@@ -1,4 +1,4 @@
-"""What a page can show, as plain data: each function here has a function of that name in charts.js."""
+"""What a page can show, as plain data: charts.js draws each kind by a function of the same name."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 
 Item: TypeAlias = dict[str, Any]
 
-# Beyond these a chart shows an even selection of its points: no screen has more columns.
+# Longer curves are thinned evenly: no screen has more columns.
 _MOST_POINTS = 2000
 _LONGEST = 80
 
 
 def shorten(text: str, limit: int = _LONGEST) -> str:
-    """Text for display: at most `limit` characters, the end cut off where there are more."""
+    """Text for display: cut off after `limit` characters."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -36,7 +36,7 @@ def facts(pairs: Mapping[str, str], title: str = "") -> Item:
 def table(
     columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "", folded: bool = False
 ) -> Item:
-    """A table; numbers come as text, already rounded, and are aligned to the right from column two on."""
+    """A table; numbers come as rounded text, and all columns but the first are aligned right."""
     cells = [[shorten(str(cell)) for cell in row] for row in rows]
     names = [shorten(str(column)) for column in columns]
     return {"kind": "table", "title": title, "columns": names, "rows": cells, "folded": folded}
@@ -46,8 +46,8 @@ class Curve(NamedTuple):
     """Values over positions, and how they are drawn.
 
     Attributes:
-        colour: Place in the palette.
-        dash: Kind of line: 0 is solid.
+        colour: Index in the palette.
+        dash: Kind of line; 0 is solid.
     """
 
     positions: Sequence[float]
@@ -57,22 +57,22 @@ class Curve(NamedTuple):
 
 
 def lines(title: str, curves: Mapping[str, Curve], across: str) -> Item:
-    """Curves by name over one axis.
+    """Curves over a common axis.
 
     Args:
         title: What the values are.
-        curves: The curves.
+        curves: Curves by name.
         across: What the positions are.
     """
     series = []
     for name, curve in curves.items():
         count = len(curve.values)
-        places = np.unique(np.linspace(0, count - 1, min(count, _MOST_POINTS)).astype(int)).tolist()
+        kept = np.linspace(0, count - 1, min(count, _MOST_POINTS)).astype(int).tolist()
         series.append(
             {
                 "name": shorten(name),
-                "x": [curve.positions[place] for place in places],
-                "y": [_rounded(curve.values[place]) for place in places],
+                "x": [curve.positions[index] for index in kept],
+                "y": [_rounded(curve.values[index]) for index in kept],
                 "colour": curve.colour,
                 "dash": curve.dash,
             }
@@ -81,13 +81,13 @@ def lines(title: str, curves: Mapping[str, Curve], across: str) -> Item:
 
 
 def strips(title: str, rows: Sequence[Item], unit: str, range_: Sequence[float] = ()) -> Item:
-    """One row of dots for each thing that was scored, over a common axis.
+    """One row of dots per name, over a common axis.
 
     Args:
         title: What was scored.
         rows: Made by `strip`.
-        unit: What the axis counts.
-        range_: Values that the axis covers in any case.
+        unit: Unit of the axis.
+        range_: Values that the axis always covers.
     """
     return {"kind": "strips", "title": title, "rows": list(rows), "unit": unit, "range": list(range_)}
 
@@ -99,10 +99,10 @@ def strip(
 
     Args:
         name: What was scored.
-        values: Single scores; empty where only the mean is known.
+        values: Single scores; empty if only the mean is known.
         mean: Their mean.
-        deviation: Standard deviation, or None where it is not known.
-        role: "own" for what the page is about, "quoted" for a figure from elsewhere, else "other".
+        deviation: Their standard deviation, or None if it is not known.
+        role: "own" for the run of the page, "quoted" for scores from the paper, else "other".
     """
     return {
         "name": shorten(name),
@@ -113,13 +113,13 @@ def strip(
     }
 
 
-def matrix(title: str, names: Sequence[str], shares: NDArray[np.float64], down: str, across: str) -> Item:
-    """Shares from 0 to 1 of classes in classes, as a shaded table.
+def matrix(title: str, names: Sequence[str], fractions: NDArray[np.float64], down: str, across: str) -> Item:
+    """Fractions of classes by class, as a shaded table.
 
     Args:
-        title: What it is.
-        names: One a class, for rows and columns.
-        shares: Rows sum to one, or are zero.
+        title: What they are.
+        names: One per class, for rows and columns.
+        fractions: Rows sum to one, or are zero.
         down: What the rows are.
         across: What the columns are.
     """
@@ -127,17 +127,17 @@ def matrix(title: str, names: Sequence[str], shares: NDArray[np.float64], down: 
         "kind": "matrix",
         "title": title,
         "names": [shorten(name, 24) for name in names],
-        "values": [[round(float(share), 4) for share in row] for row in shares],
+        "values": np.round(fractions, 4).tolist(),
         "down": down,
         "across": across,
     }
 
 
 def section(name: str, title: str, items: Sequence[Item], words: str = "") -> Item:
-    """A part of the page with a heading of its own."""
+    """A part of the page with its own heading."""
     return {"id": name, "title": title, "text": words, "items": list(items)}
 
 
 def _rounded(value: float) -> float | None:
-    """Six digits, which no screen shows in full; None, as JSON has no other way, where it is not finite."""
+    """Six digits, which is enough for a screen; None if not finite, as JSON has no such numbers."""
     return float(f"{value:.6g}") if np.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""What nodes can be coloured by: columns of a user's table."""
+"""Columns of a user's table, by which nodes can be coloured."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from spgcl.graph import Graph
     from spgcl.io.tables import Table
 
-# More categories than this cannot be told apart by colour and shape; the rarest become one.
+# More categories cannot be distinguished by colour and shape; the rarest are joined.
 MOST_CATEGORIES = 24
 _FEW_NUMBERS = 8
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One value a node.
+    """One value per node.
 
     Attributes:
         name: What it is.
-        values: Codes (integers, -1 where unknown) of categories, or numbers (NaN where unknown).
+        values: Codes of categories (integers, -1 if unknown), or numbers (NaN if unknown).
         categories: Names of the codes; None for numbers.
-        logarithmic: Whether colours follow the logarithm.
+        logarithmic: Whether the colour scale is logarithmic.
     """
 
     name: str
@@ -38,31 +38,31 @@ class Column:
 
 
 def categorised(name: str, texts: Sequence[str | None]) -> Column:
-    """A column of text, None where unknown, its rarest values joined where there are many."""
+    """A column of text, None if unknown; if there are many values, the rarest are joined."""
     known = np.array([value is not None for value in texts])
-    # Shortened first: one long text among many would make every one of the array as long.
+    # Shortened first: NumPy gives all texts of an array the length of the longest.
     given = np.array([shorten(value) for value in texts if value is not None], dtype=str)
-    found, places, counts = np.unique(given, return_inverse=True, return_counts=True)
+    found, indices, counts = np.unique(given, return_inverse=True, return_counts=True)
     categories = tuple(found.tolist())
     if len(found) > MOST_CATEGORIES:
         kept = np.sort(np.argsort(-counts, kind="stable")[: MOST_CATEGORIES - 1])
-        moved = np.full(len(found), len(kept))
-        moved[kept] = np.arange(len(kept))
-        places, categories = moved[places], (*found[kept].tolist(), f"{len(found) - len(kept)} others")
+        joined = np.full(len(found), len(kept))
+        joined[kept] = np.arange(len(kept))
+        indices, categories = joined[indices], (*found[kept].tolist(), f"{len(found) - len(kept)} others")
     codes = np.full(len(texts), -1)
-    codes[known] = places
+    codes[known] = indices
     return Column(name, codes, categories)
 
 
 def read_columns(path: Path, graph: "Graph", *, id_column: str | None = None) -> tuple[Column, ...]:
-    """Every column of a table by node id: numbers as numbers, all else as categories.
+    """Every column of a table by node id: numbers as numbers, everything else as categories.
 
-    Nodes that the table leaves out have no value. Rows of nodes that are not in the graph are an error.
+    Nodes that are not in the table have no value; rows of nodes that are not in the graph are an error.
 
     Args:
         path: A table (.csv, .tsv, .txt, .parquet).
         graph: The graph whose nodes are coloured.
-        id_column: Column of node ids, else the first.
+        id_column: Column of node ids (default: the first).
     """
     from spgcl.io.draft import positions_of
     from spgcl.io.tables import read_ids, read_table
@@ -72,30 +72,29 @@ def read_columns(path: Path, graph: "Graph", *, id_column: str | None = None) ->
     ids = read_ids(table, key)
     rows = positions_of(ids, graph.node_ids)
     if (rows < 0).any():
-        node = ids[int(np.argmin(rows)) :].tolist()[0]
+        index = int(np.argmin(rows))
         raise InputError(
-            f"{path}, row {table.row(int(np.argmin(rows)))}: node {node!r} is not in the graph; drop the row"
+            f"{path}, row {table.row(index)}: node {ids[index]!s} is not in the graph; drop the row"
         )
     _require_distinct(table, ids, rows)
-    others = [place for place in range(len(table.columns)) if place != key]
+    others = [index for index in range(len(table.columns)) if index != key]
     if not others:
-        raise InputError(f"{path}: no column beside {table.names[key]!r} to colour nodes by; add one")
-    return tuple(_column(table, place, rows, graph.num_nodes) for place in others)
+        raise InputError(f"{path}: no column but {table.names[key]!r}; add one to colour nodes by")
+    return tuple(_column(table, index, rows, graph.num_nodes) for index in others)
 
 
 def _require_distinct(table: "Table", ids: NDArray[Any], rows: NDArray[np.int64]) -> None:
-    order = np.argsort(rows, kind="stable")
-    again = order[1:][rows[order[1:]] == rows[order[:-1]]]
-    if len(again):
-        index = int(again.min())
+    first = np.unique(rows, return_index=True)[1]
+    if len(first) < len(rows):
+        index = int(np.setdiff1d(np.arange(len(rows)), first)[0])
         raise InputError(
-            f"{table.path}, row {table.row(index)}: node {ids[index]!s} again; keep one row a node"
+            f"{table.path}, row {table.row(index)}: node {ids[index]!s} again; keep one row per node"
         )
 
 
-def _column(table: "Table", place: int, rows: NDArray[np.int64], num_nodes: int) -> Column:
-    values = [None if value == "" else value for value in table.columns[place].to_pylist()]
-    name = shorten(table.names[place])
+def _column(table: "Table", index: int, rows: NDArray[np.int64], num_nodes: int) -> Column:
+    values = [None if value == "" else value for value in table.columns[index].to_pylist()]
+    name = shorten(table.names[index])
     numbers = _numbers(values)
     if numbers is not None and len(np.unique(numbers[np.isfinite(numbers)])) > _FEW_NUMBERS:
         spread = np.full(num_nodes, np.nan, dtype=np.float32)
@@ -108,7 +107,7 @@ def _column(table: "Table", place: int, rows: NDArray[np.int64], num_nodes: int)
 
 
 def _numbers(values: list[Any]) -> NDArray[np.float32] | None:
-    """Values as numbers, NaN where one is missing; None when some are no numbers."""
+    """Values as numbers, NaN if missing; None if one is not a number."""
     try:
         numbers = [float("nan") if value is None else float(value) for value in values]
     except (TypeError, ValueError):

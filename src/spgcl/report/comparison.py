@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from spgcl.evaluation.scores import METRICS, PROTOCOLS
-from spgcl.report.charts import Item, section, shorten, strip, strips, table, text
+from spgcl.report.charts import Item, section, strip, strips, table, text
 from spgcl.report.curves import training_charts
-from spgcl.report.summary import deviation_over
+from spgcl.report.words import deviation_over
 from spgcl.runs.record import Run
+
+_COLUMNS = ["run", "graph", "method", "score", "scored by", "k-NN", "NMI", "link AUC", "train s", "peak MiB"]
 
 
 def compare_runs(entries: Sequence[tuple[Path, Run, dict[str, Any] | None]]) -> Item:
@@ -25,7 +27,7 @@ def compare_runs(entries: Sequence[tuple[Path, Run, dict[str, Any] | None]]) -> 
         "title": f"{len(runs)} runs compared",
         "sections": [
             section("scores", "Scores", _scores(runs, scores)),
-            section("training", "Training", charts or [text("None of these runs has anything to train.")]),
+            section("training", "Training", charts or [text("Nothing was trained in these runs.")]),
             section("settings", "Settings that differ", [_differing(runs)]),
         ],
         "map": None,
@@ -33,57 +35,36 @@ def compare_runs(entries: Sequence[tuple[Path, Run, dict[str, Any] | None]]) -> 
 
 
 def run_names(folders: Sequence[Path]) -> list[str]:
-    """The shortest ends of the paths that tell all folders apart."""
+    """The shortest ends of the paths that are all different."""
     parts = [folder.absolute().parts for folder in folders]
-    longest = max(map(len, parts))
-    for length in range(1, longest + 1):
+    for length in range(1, max(map(len, parts)) + 1):
         names = ["/".join(part[-length:]) for part in parts]
         if len(set(names)) == len(names):
             return names
-    return [f"{'/'.join(part[-1:])} ({place})" for place, part in enumerate(parts, 1)]
+    return [f"{part[-1]} ({number})" for number, part in enumerate(parts, 1)]
 
 
 def _scores(runs: Mapping[str, Run], scores: Mapping[str, dict[str, Any] | None]) -> list[Item]:
-    items = []
-    scored = {name: record for name, record in scores.items() if record and "mean" in record}
-    tasks = {name: _task(runs[name], record) for name, record in scored.items()}
-    for task in dict.fromkeys(tasks.values()):
-        rows = [
-            strip(name, [score["test"] for score in record["splits"]], record["mean"], record["std"])
-            for name, record in scored.items()
-            if tasks[name] == task
-        ]
-        title = f"{task.dataset}, every split, {task.scored_by}"
-        items.append(strips(title, rows, f"{METRICS[task.metric]}, percent"))
-    columns = ["run", "graph", "method", "score", "scored by", "k-NN", "k-means nmi", "link auc", "train s"]
-    columns.append("peak MiB")
-    items.append(table(columns, [_row(name, runs[name], scores[name] or {}) for name in runs], "All runs"))
-    return items
-
-
-class _Task(NamedTuple):
-    """What scores have to have in common to stand beside each other."""
-
-    dataset: str
-    metric: str
-    scored_by: str
-    digest: str
-
-
-def _task(run: Run, record: Mapping[str, Any]) -> _Task:
-    return _Task(run.dataset, record["metric"], _scored_by(record), record.get("task", ""))
-
-
-def _scored_by(record: Mapping[str, Any]) -> str:
-    return PROTOCOLS.get(record.get("protocol", ""), "-")
+    # Only scores of the same labels, splits, metric and probe share a chart.
+    comparable: dict[tuple[str, ...], list[Item]] = {}
+    for name, record in scores.items():
+        if record and "mean" in record:
+            task = (runs[name].dataset, record["metric"], record["protocol"], record.get("task", ""))
+            tests = [score["test"] for score in record["splits"]]
+            comparable.setdefault(task, []).append(strip(name, tests, record["mean"], record["std"]))
+    charts = [
+        strips(f"{dataset}, every split, {PROTOCOLS[protocol]}", rows, f"{METRICS[metric]}, percent")
+        for (dataset, metric, protocol, _), rows in comparable.items()
+    ]
+    rows = [_row(name, run, scores[name] or {}) for name, run in runs.items()]
+    return [*charts, table(_COLUMNS, rows, "All runs")]
 
 
 def _row(name: str, run: Run, record: Mapping[str, Any]) -> list[str]:
-    score = (
-        f"{record['mean']:.2f} ± {record['std']:.2f} (over {deviation_over(record)})"
-        if "mean" in record
-        else "-"
-    )
+    known = [name, run.dataset, run.method, "-", "-"]
+    if "mean" in record:
+        known[3] = f"{record['mean']:.2f} ± {record['std']:.2f} ({deviation_over(record)})"
+        known[4] = PROTOCOLS[record["protocol"]]
     others = [
         record.get("knn", {}).get("mean"),
         record.get("clustering", {}).get("nmi"),
@@ -91,25 +72,24 @@ def _row(name: str, run: Run, record: Mapping[str, Any]) -> list[str]:
         run.seconds.get("train"),
     ]
     cells = ["-" if value is None else f"{value:.2f}" for value in others]
-    known = [name, run.dataset, run.method, score, _scored_by(record)]
     return [*known, *cells, f"{run.peak_memory_mib:,.0f}"]
 
 
 def _differing(runs: Mapping[str, Run]) -> Item:
     """One row for everything that is not the same in all runs."""
-    told = {name: _told(run) for name, run in runs.items()}
+    described = [_described(run) for run in runs.values()]
     rows = []
-    for key in dict.fromkeys(key for values in told.values() for key in values):
-        values = [values.get(key, "-") for values in told.values()]
+    for key in dict.fromkeys(key for one in described for key in one):
+        values = [one.get(key, "-") for one in described]
         if len(set(values)) > 1:
-            rows.append([key, *map(shorten, values)])
+            rows.append([key, *values])
     if not rows:
-        return text("These runs were made in the same way.")
+        return text("All settings of these runs are the same.")
     return table(["setting", *runs], rows)
 
 
-def _told(run: Run) -> dict[str, str]:
-    """What decides a run, in words."""
+def _described(run: Run) -> dict[str, str]:
+    """Everything that determines a run."""
     versions = {f"version of {name}": version for name, version in run.versions.items()}
     decided = {
         "graph": run.dataset,

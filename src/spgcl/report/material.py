@@ -1,6 +1,6 @@
-"""What a page is made from: a run, its graph, and what evaluation found."""
+"""What a page is made from: a run, its graph and its evaluation."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,24 +18,22 @@ if TYPE_CHECKING:
     from spgcl.datasets.dataset import Splits
 
 MOST_NODES = 50_000
-# Ten to list, and a few more that UMAP wants to know.
+# The page lists ten; UMAP needs a few more.
 NEAREST = 14
-_SAMPLE_SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """A run with everything that its page tells of.
+    """A run with everything that its page shows.
 
     Attributes:
         vectors: Embeddings, in the graph's node order.
-        labels: One class a node, or None.
-        class_names: Names of the classes; numbers where they have none.
+        labels: One class per node, or None.
+        class_names: Names of the classes; classes without one are shown by number.
         splits: Of the labels, or None.
-        evaluation: `eval.json`, or None where there was nothing to evaluate with.
-        columns: Further columns that nodes can be coloured by.
-        device: Where similarities are computed.
-        most_nodes: A page with more nodes shows a sample of so many.
+        evaluation: `eval.json`, or None if the run is not evaluated.
+        columns: Further columns for colouring nodes.
+        device: Device for similarities and scores.
     """
 
     folder: Path
@@ -49,15 +47,14 @@ class Material:
     evaluation: dict[str, Any] | None = None
     columns: tuple[Column, ...] = ()
     device: str | torch.device = "cpu"
-    most_nodes: int = field(default=MOST_NODES)
 
     @cached_property
     def shown(self) -> NDArray[np.int64]:
-        """The nodes of the map: all, or above `most_nodes` a seeded sample, in order."""
+        """Indices of the nodes on the map: all, or above `MOST_NODES` a seeded sample."""
         count = self.graph.num_nodes
-        if count <= self.most_nodes:
+        if count <= MOST_NODES:
             return np.arange(count)
-        return np.sort(np.random.default_rng(_SAMPLE_SEED).choice(count, self.most_nodes, replace=False))
+        return np.sort(np.random.default_rng(0).choice(count, MOST_NODES, replace=False))
 
     @property
     def sampled(self) -> bool:
@@ -66,11 +63,11 @@ class Material:
 
     @cached_property
     def nearest(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The most similar nodes among those shown, as places among them, and their similarities."""
+        """For each shown node, the most similar others, as positions in `shown`, and their similarities."""
         return nearest_nodes(self.vectors[self.shown], NEAREST, self.device)
 
     @property
     def names(self) -> list[str]:
-        """One name a class."""
+        """One name per class."""
         count = 0 if self.labels is None else int(self.labels.max()) + 1
         return [*self.class_names, *map(str, range(len(self.class_names), count))]

@@ -1,7 +1,8 @@
-"""From plain data to one HTML file that needs nothing else."""
+"""Plain data becomes one HTML file that loads nothing else."""
 
 import html
 import json
+import re
 from importlib.resources import files
 from pathlib import Path
 
@@ -10,25 +11,30 @@ from spgcl.errors import InputError
 from spgcl.files import replacing
 from spgcl.report.charts import Item
 
-# By this a page is known as one of ours, which may be replaced by a newer one.
+# Only files that begin with this are replaced: they are earlier pages.
 _MARK = '<meta name="generator" content="spgcl '
 _SCRIPTS = ("charts.js", "search.js", "map.js", "page.js")
 # None of these can end a script element, start a comment in it, or break a line of JavaScript.
 _ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 
-def require_plotly() -> None:
-    """Say how to install what the page is drawn with, before any work is done."""
-    _plotly()
+def require_plotly() -> str:
+    """The script of Plotly, or an error that says how to install it."""
+    try:
+        return files("plotly").joinpath("package_data", "plotly.min.js").read_text(encoding="utf-8")
+    except (ModuleNotFoundError, FileNotFoundError):
+        raise InputError(
+            "the page needs Plotly, which is not installed; install it with pip install 'spgcl[report]'"
+        ) from None
 
 
 def require_replaceable(path: Path) -> None:
-    """Refuse to write over a file that is no page of ours, or into a folder that is not there."""
+    """Refuse to replace a file that is not a page of ours, and to write into a missing folder."""
     if path.is_dir() or not path.parent.is_dir():
-        what = "is a folder" if path.is_dir() else f"cannot be written, as there is no folder {path.parent}"
-        raise InputError(f"{path} {what}; choose another --out")
+        reason = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
+        raise InputError(f"{path} cannot be written: {reason}; choose another --out")
     if path.exists() and _MARK not in path.read_text(encoding="utf-8", errors="replace")[:1000]:
-        raise InputError(f"{path} exists and is no page of spgcl; choose another --out")
+        raise InputError(f"{path} exists and is not a page of spgcl; choose another --out")
 
 
 def write_page(path: Path, content: Item) -> int:
@@ -36,24 +42,19 @@ def write_page(path: Path, content: Item) -> int:
 
     Args:
         path: The file to write; an earlier page there is replaced.
-        content: What `describe_run` or `compare_runs` gave.
+        content: The result of `describe_run` or `compare_runs`.
     """
     require_replaceable(path)
-    page = _asset("page.html")
     parts = {
         "TITLE": html.escape(content["title"]),
         "VERSION": __version__,
         "STYLE": _asset("page.css"),
         "DATA": as_script_json(content),
-        "PLOTLY": _plotly(),
+        "PLOTLY": require_plotly(),
         "SCRIPT": "\n".join(_asset(name) for name in _SCRIPTS),
     }
-    # One pass over the template: what a part contains is never looked at for further places.
-    pieces = page.split("{{")
-    text = pieces[0]
-    for piece in pieces[1:]:
-        name, _, rest = piece.partition("}}")
-        text += parts[name] + rest
+    # One pass, so that braces in the inserted parts stay as they are.
+    text = re.sub(r"{{(\w+)}}", lambda name: parts[name[1]], _asset("page.html"))
     raw = text.encode("utf-8", errors="replace")
     with replacing(path) as temporary:
         temporary.write_bytes(raw)
@@ -67,12 +68,3 @@ def as_script_json(content: Item) -> str:
 
 def _asset(name: str) -> str:
     return files("spgcl.report").joinpath("assets", name).read_text(encoding="utf-8")
-
-
-def _plotly() -> str:
-    try:
-        return files("plotly").joinpath("package_data", "plotly.min.js").read_text(encoding="utf-8")
-    except (ModuleNotFoundError, FileNotFoundError):
-        raise InputError(
-            "the page needs Plotly, which is not installed; install it with pip install 'spgcl[report]'"
-        ) from None

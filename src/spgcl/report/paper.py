@@ -1,4 +1,4 @@
-"""The paper's figures, read from paper.toml."""
+"""Scores of the paper, read from paper.toml."""
 
 import tomllib
 from functools import cache
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Quoted(NamedTuple):
-    """A mean test score in percent and its deviation, as the paper prints them, and in which table."""
+    """Mean test score and deviation in percent, and the table of the paper that prints them."""
 
     mean: float
     deviation: float
@@ -15,7 +15,7 @@ class Quoted(NamedTuple):
 
 
 def paper_figure(method: str, dataset: str) -> Quoted | None:
-    """What the paper reports of a method on a data set; None where it has no figure."""
+    """The paper's score of a method on a data set; None if it has none."""
     for number, table in _tables().items():
         if dataset in table.get(method, {}):
             mean, deviation = table[method][dataset]

@@ -1,4 +1,4 @@
-"""The map as compact arrays: where nodes are, what colours them, who is near and who is linked."""
+"""The map as compact arrays: positions, colours, most similar nodes and neighbours."""
 
 import base64
 from typing import Any
@@ -15,14 +15,14 @@ from spgcl.report.columns import Column
 from spgcl.report.material import Material
 
 LISTED = 10
-# Neighbours of a node that the page names; it says how many more there are.
+# The page lists this many neighbours of a node, and how many more there are.
 _LINKED = 12
 _DEFAULT_CLUSTERS = 8
 _LONGEST_ID = 60
 
 
 def packed(values: NDArray[Any]) -> Item:
-    """An array as little-endian bytes in base64, in the narrowest type that JavaScript can view."""
+    """An array as little-endian bytes in base64, in the narrowest type that fits."""
     if values.dtype.kind == "f":
         kind = "f4"
     else:
@@ -45,7 +45,7 @@ def map_data(material: Material, plane: Coordinates) -> Item:
         "y": packed(plane.points[:, 1]),
         "listed": nearest.shape[1],
         "nearest": packed(nearest.ravel()),
-        # Thousandths are as fine as the page shows them.
+        # The page shows three digits.
         "similarities": packed(np.rint(1000 * similarities.ravel()).astype(np.int64)),
         **_links(material),
         "colours": [_colours(column, shown) for column in all_columns(material)],
@@ -53,7 +53,7 @@ def map_data(material: Material, plane: Coordinates) -> Item:
 
 
 def all_columns(material: Material) -> list[Column]:
-    """What the map can be coloured by: label, cluster, degree, and the columns of the user's table."""
+    """Columns for colouring the map: label, cluster, degree, and those of the user's table."""
     columns = []
     if material.labels is not None:
         columns.append(Column("label", material.labels, tuple(map(shorten, material.names))))
@@ -67,27 +67,21 @@ def all_columns(material: Material) -> list[Column]:
 
 
 def _links(material: Material) -> Item:
-    """The first neighbours of every shown node, as places among the shown, in compressed rows."""
+    """The first neighbours of every shown node, as positions in `shown`, one row after the other."""
     graph, shown = material.graph, material.shown
-    places = np.full(graph.num_nodes, -1)
-    places[shown] = np.arange(len(shown))
-    degrees = graph.degrees[shown]
-    starts = np.repeat(graph.rows[shown].astype(np.int64), degrees)
-    within = np.arange(len(starts)) - np.repeat(np.cumsum(degrees) - degrees, degrees)
-    links = places[graph.columns[starts + within]]
-    owners = np.repeat(np.arange(len(shown)), degrees)[links >= 0]
-    counts = np.bincount(owners, minlength=len(shown))
-    rank = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
-    kept = links[links >= 0][rank < _LINKED]
+    rows = graph.adjacency[shown][:, shown]
+    rows.sort_indices()
+    counts = np.diff(rows.indptr)
+    rank = np.arange(rows.nnz) - np.repeat(rows.indptr[:-1], counts)
     return {
-        "degrees": packed(degrees),
+        "degrees": packed(graph.degrees[shown]),
         "linked": packed(np.minimum(counts, _LINKED)),
-        "links": packed(kept),
+        "links": packed(rows.indices[rank < _LINKED]),
     }
 
 
 def _clusters(material: Material) -> Column:
-    """Seeded k-means of the embeddings with rows of norm 1, as many clusters as classes, or eight."""
+    """Seeded k-means of the embeddings scaled to length one; as many clusters as classes, or eight."""
     rows = unit_rows(comparable_rows(torch.from_numpy(material.vectors[material.shown])))
     labels = material.labels
     count = _DEFAULT_CLUSTERS if labels is None else len(np.unique(labels[labels >= 0]))

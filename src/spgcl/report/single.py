@@ -18,15 +18,12 @@ def describe_run(material: Material, *, say: Callable[[str], None], projection: 
     """Everything that the page of a run shows, as plain data for `write_page`.
 
     Args:
-        material: The run, its graph, and what evaluation found.
-        say: Told what is being done, a few words at a time.
-        projection: "umap", "pca", or "auto": UMAP where it is installed. The run keeps what is computed.
+        material: The run, its graph and its evaluation.
+        say: Called with what is being done, in a few words.
+        projection: "umap", "pca", or "auto": UMAP if it is installed.
     """
-    say("finding the most similar nodes")
-    _ = material.nearest
-    say("projecting")
+    say("computing the map")
     plane = plane_of_run(material, projection)
-    say("colouring")
     points = map_data(material, plane)
     say("measuring homophily")
     mixing = homophily(material)

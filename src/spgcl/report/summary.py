@@ -1,29 +1,28 @@
-"""What was run on what, what it took, what came of it, and the command that repeats it."""
+"""The summary of a run: graph, method, time, memory, score, settings, and the command that repeats it."""
 
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from spgcl.errors import InputError
-from spgcl.evaluation.scores import METRICS
 from spgcl.methods import find, parameters, resolved_settings
 from spgcl.report.charts import Item, code, facts, section, table
+from spgcl.report.words import score_text
 from spgcl.runs.record import Run
 
 
 def summary(folder: Path, run: Run, evaluation: dict[str, Any] | None, notes: tuple[str, ...] = ()) -> Item:
     """The first section of a run's page."""
-    items = [facts(headline(run, evaluation)), facts(_circumstances(run))]
+    items = [facts(_headline(run, evaluation)), facts(_circumstances(run))]
     items.append(table(["setting", "value", "default"], _settings(run), "Settings", folded=True))
     items.append(code(repeating_command(folder, run)))
-    words = "The command trains the same again: on the CPU of this machine, to the same bytes."
+    words = "The command repeats the run; on the CPU of the same machine it gives the same bytes."
     if notes:
-        words += " On the way in: " + "; ".join(notes) + "."
+        words += " Changed while reading the graph: " + "; ".join(notes) + "."
     return section("summary", "Summary", items, words)
 
 
-def headline(run: Run, evaluation: dict[str, Any] | None) -> dict[str, str]:
+def _headline(run: Run, evaluation: dict[str, Any] | None) -> dict[str, str]:
     """Graph, method, time, memory and score, each in a few words."""
     graph = run.graph
     kind = "directed edges" if graph.get("directed") else "edges"
@@ -34,24 +33,8 @@ def headline(run: Run, evaluation: dict[str, Any] | None) -> dict[str, str]:
         "Score": score_text(evaluation) or "not evaluated",
         "Training": _training(run),
         "Time": " + ".join(f"{seconds:.2f} s {phase}" for phase, seconds in run.seconds.items()) or "-",
-        "Memory": f"{run.peak_memory_mib:,.0f} MiB at most",
+        "Peak memory": f"{run.peak_memory_mib:,.0f} MiB",
     }
-
-
-def score_text(evaluation: dict[str, Any] | None) -> str:
-    """The main score with what its deviation is over; empty where there is none."""
-    if not evaluation or "mean" not in evaluation:
-        return ""
-    score = f"{evaluation['mean']:.2f} ± {evaluation['std']:.2f} % {METRICS[evaluation['metric']]}"
-    return f"{score}, deviation over {deviation_over(evaluation)}"
-
-
-def deviation_over(evaluation: Mapping[str, Any]) -> str:
-    """What a deviation is taken over, with how many there are."""
-    over = evaluation["std_over"]
-    unit = "split" if over == "splits" else "start"
-    count = len(evaluation.get("retrainings", ())) or len({score[unit] for score in evaluation["splits"]})
-    return f"{count} {over if count != 1 else over.removesuffix('s')}"
 
 
 def _training(run: Run) -> str:
@@ -77,23 +60,18 @@ def _circumstances(run: Run) -> dict[str, str]:
 
 
 def _settings(run: Run) -> list[list[str]]:
-    defaults = _defaults(run)
+    try:
+        defaults = {name: parameter.default for name, parameter in parameters(find(run.method)).items()}
+    except InputError:
+        defaults = {}
     return [
         [name, str(value), "" if defaults.get(name) == value else str(defaults.get(name, "-"))]
         for name, value in run.settings.items()
     ]
 
 
-def _defaults(run: Run) -> dict[str, Any]:
-    try:
-        known = parameters(find(run.method))
-    except InputError:
-        return {}
-    return {name: parameter.default for name, parameter in known.items()}
-
-
 def repeating_command(folder: Path, run: Run) -> str:
-    """A command that trains the same run again, from any folder, into a folder beside it."""
+    """A command that repeats a run, from any folder, into a folder next to it."""
     options: dict[str, Any] = {
         "method": run.method,
         "seed": run.seed,
@@ -114,19 +92,16 @@ def repeating_command(folder: Path, run: Run) -> str:
             words.append(f"--{name}")
         elif value is not None and value is not False:
             words += [f"--{name}", str(value)]
-    changed = {name: value for name, value in run.settings.items() if value != _presumed(run).get(name)}
-    words += [word for name, value in changed.items() for word in ("--set", f"{name}={value}")]
+    try:
+        implied = resolved_settings(run.method, run.preset, run.dataset, {})
+    except InputError:
+        implied = {}
+    for name, value in run.settings.items():
+        if value != implied.get(name):
+            words += ["--set", f"{name}={value}"]
     return shlex.join([*words, "--out", f"{folder.absolute()}-again"])
 
 
-def _presumed(run: Run) -> dict[str, Any]:
-    """The settings that method and preset alone would give."""
-    try:
-        return resolved_settings(run.method, run.preset, run.dataset, {})
-    except InputError:
-        return {}
-
-
 def _observed_every(run: Run) -> int:
-    steps = [int(look["step"]) for look in run.history.get("observations", [])]
+    steps = [int(point["step"]) for point in run.history.get("observations", [])]
     return steps[1] - steps[0] if len(steps) > 1 else len(steps)

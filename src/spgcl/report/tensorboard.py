@@ -11,63 +11,13 @@ from spgcl.report.points import all_columns
 from spgcl.runs.plane import principal_components
 from spgcl.runs.record import Run
 
-# The projector reads text and slows down with more; the leading components keep what it can show.
+# The projector reads text and slows down with more than this.
 _MOST_NODES = 10_000
 _MOST_COMPONENTS = 50
 
 
-def require_tensorboard() -> None:
-    """Say how to install TensorBoard's writer, before any work is done."""
-    _writer()
-
-
-def write_tensorboard(folder: Path, run: Run, material: Material | None = None) -> Path:
-    """Write the folder `tensorboard` of a run anew and return it.
-
-    Args:
-        folder: The run.
-        run: Its record.
-        material: Embeddings and columns for the projector; only scalars without it.
-    """
-    place = folder / "tensorboard"
-    shutil.rmtree(place, ignore_errors=True)
-    with _writer()(str(place)) as writer:
-        for step, loss in enumerate(run.history.get("loss", []), 1):
-            writer.add_scalar("loss", loss, step)
-        for look in run.history.get("observations", []):
-            for name, value in look.items():
-                if name != "step":
-                    writer.add_scalar(f"health/{name}", value, look["step"])
-        if material is not None:
-            _add_embeddings(writer, material)
-    return place
-
-
-def _add_embeddings(writer: Any, material: Material) -> None:
-    shown = material.shown[:: -(-len(material.shown) // _MOST_NODES)]
-    vectors = material.vectors[shown]
-    if vectors.shape[1] > _MOST_COMPONENTS:
-        vectors = principal_components(vectors, _MOST_COMPONENTS)
-    columns = [column for column in all_columns(material) if column.categories is not None]
-    rows = [
-        [_cell(node), *[_cell(_named(column, place)) for column in columns]]
-        for node, place in zip(material.graph.node_ids[shown].tolist(), shown.tolist(), strict=True)
-    ]
-    header = ["node", *[_cell(column.name) for column in columns]]
-    writer.add_embedding(vectors, metadata=rows, metadata_header=header, tag="embeddings")
-
-
-def _named(column: Any, place: int) -> str:
-    code = int(column.values[place])
-    return column.categories[code] if code >= 0 else "unknown"
-
-
-def _cell(value: Any) -> str:
-    """Text for a table whose cells end at tabs and rows at line breaks."""
-    return " ".join(str(value).split())[:80] or "-"
-
-
-def _writer() -> Any:
+def require_tensorboard() -> Any:
+    """TensorBoard's writer, or an error that says how to install it."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -77,3 +27,46 @@ def _writer() -> Any:
             "TensorBoard is not installed; install it with pip install 'spgcl[tensorboard]'"
         ) from None
     return SummaryWriter
+
+
+def write_tensorboard(folder: Path, run: Run, material: Material | None = None) -> Path:
+    """Write the folder `tensorboard` of a run, replacing an earlier one, and return it.
+
+    Args:
+        folder: The run.
+        run: Its record.
+        material: Embeddings and columns for the projector; without it only scalars are written.
+    """
+    target = folder / "tensorboard"
+    shutil.rmtree(target, ignore_errors=True)
+    with require_tensorboard()(str(target)) as writer:
+        for step, loss in enumerate(run.history.get("loss", []), 1):
+            writer.add_scalar("loss", loss, step)
+        for point in run.history.get("observations", []):
+            for name, value in point.items():
+                if name != "step":
+                    writer.add_scalar(f"health/{name}", value, point["step"])
+        if material is not None:
+            _add_embeddings(writer, material)
+    return target
+
+
+def _add_embeddings(writer: Any, material: Material) -> None:
+    shown = material.shown[:: -(-len(material.shown) // _MOST_NODES)]
+    vectors = material.vectors[shown]
+    if vectors.shape[1] > _MOST_COMPONENTS:
+        vectors = principal_components(vectors, _MOST_COMPONENTS)
+    header, columns = ["node"], [material.graph.node_ids[shown].tolist()]
+    for column in all_columns(material):
+        if column.categories is not None:
+            header.append(column.name)
+            # The code -1 is the last one.
+            names = [*column.categories, "unknown"]
+            columns.append([names[code] for code in column.values[shown].tolist()])
+    rows = [[_cell(value) for value in row] for row in zip(*columns, strict=True)]
+    writer.add_embedding(vectors, metadata=rows, metadata_header=list(map(_cell, header)), tag="embeddings")
+
+
+def _cell(value: Any) -> str:
+    """Text for a table whose cells end at tabs and rows at line breaks."""
+    return " ".join(str(value).split())[:80] or "-"

@@ -1,8 +1,7 @@
 """The page of a run, or of several compared, from their folders."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -21,22 +20,18 @@ from spgcl.runs.evaluate import evaluate_run, is_as_fitted, require_same_nodes, 
 from spgcl.runs.record import Run, load_held_out, read_results, read_run
 from spgcl.runs.sources import Loaded, resolve_recorded
 
-# What `describe_run` says it is doing, at most; a progress line needs to know.
-_STAGES = 11
-# Opened with a title and the number of stages; gives a function that is called with each stage's name.
-Progress = Callable[[str, int], AbstractContextManager[Callable[[str], None]]]
+# Called with a few words on what is being done.
+Say = Callable[[str], None]
 
 
-@contextmanager
-def silent(title: str, stages: int) -> Iterator[Callable[[str], None]]:
-    """No progress."""
-    del title, stages
-    yield lambda _: None
+def silent(words: str) -> None:
+    """Report no progress."""
+    del words
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a page is to be made from and with, besides its runs; see the options of `spgcl report`."""
+    """What is wanted of a page besides its runs; see the options of `spgcl report`."""
 
     labels: Path | None = None
     nodes: Path | None = None
@@ -46,10 +41,8 @@ class Wanted:
     device: str = "auto"
 
 
-def write_report(
-    runs: list[Path], out: Path | None, wanted: Wanted, progress: Progress = silent
-) -> dict[str, Any]:
-    """Write the page of a run, or of several, and say what was written where."""
+def write_report(runs: list[Path], out: Path | None, wanted: Wanted, say: Say = silent) -> dict[str, Any]:
+    """Write the page of a run, or of several, and return what was written where."""
     require_plotly()
     if wanted.tensorboard:
         require_tensorboard()
@@ -57,54 +50,54 @@ def write_report(
     path = out or (runs[0] / "report.html" if len(runs) == 1 else Path("comparison.html"))
     require_replaceable(path)
     if len(folders) == 1:
-        return _describe(folders[0], path, wanted, progress)
+        return _describe(folders[0], path, wanted, say)
     if wanted.nodes:
         raise InputError("--nodes colours the map of one run; a comparison has none")
-    return _compare(folders, path, wanted, progress)
+    return _compare(folders, path, wanted, say)
 
 
-def _describe(folder: Path, path: Path, wanted: Wanted, progress: Progress = silent) -> dict[str, Any]:
-    with progress(str(folder), _STAGES) as say:
-        material = _material(folder, wanted, say)
-        content = describe_run(material, projection=wanted.projection, say=say)
-        say("writing")
-        size = write_page(path, content)
-        record = {
-            "report": str(path),
-            "runs": [str(folder)],
-            "nodes": material.graph.num_nodes,
-            "shown": len(material.shown),
-            "projection": content["map"]["projection"],
-            "bytes": size,
-        }
-        if wanted.tensorboard:
-            record["tensorboard"] = [str(write_tensorboard(folder, material.run, material))]
+def _describe(folder: Path, path: Path, wanted: Wanted, say: Say) -> dict[str, Any]:
+    material = _material(folder, wanted, say)
+    content = describe_run(material, projection=wanted.projection, say=say)
+    say("writing")
+    size = write_page(path, content)
+    record = {
+        "report": str(path),
+        "runs": [str(folder)],
+        "nodes": material.graph.num_nodes,
+        "shown": len(material.shown),
+        "projection": content["map"]["projection"],
+        "bytes": size,
+    }
+    if wanted.tensorboard:
+        record["tensorboard"] = [str(write_tensorboard(folder, material.run, material))]
     return record
 
 
-def _compare(folders: list[Path], path: Path, wanted: Wanted, progress: Progress = silent) -> dict[str, Any]:
+def _compare(folders: list[Path], path: Path, wanted: Wanted, say: Say) -> dict[str, Any]:
     entries = []
-    with progress(f"{len(folders)} runs", len(folders)) as say:
-        for folder in folders:
-            say(folder.name)
-            run = read_run(folder)
-            # A graph is read when it is asked for, and once.
-            load = cache(partial(resolve_recorded, run.graph, wanted.labels))
-            entries.append((folder, run, _evaluated(folder, run, load, wanted)))
-        size = write_page(path, compare_runs(entries))
+    for folder in folders:
+        say(str(folder))
+        run = read_run(folder)
+        # Evaluating may need the graph; it is read at most once.
+        load = cache(partial(resolve_recorded, run.graph, wanted.labels))
+        entries.append((folder, run, _evaluated(folder, run, load, wanted)))
+    size = write_page(path, compare_runs(entries))
     record = {"report": str(path), "runs": [str(folder) for folder in folders], "bytes": size}
     if wanted.tensorboard:
         record["tensorboard"] = [str(write_tensorboard(folder, run)) for folder, run, _ in entries]
     return record
 
 
-def _material(folder: Path, wanted: Wanted, say: Callable[[str], None]) -> Material:
+def _material(folder: Path, wanted: Wanted, say: Say) -> Material:
     say("reading")
     run, vectors, node_ids = read_results(folder)
     loaded = resolve_recorded(run.graph, wanted.labels)
     require_same_nodes(node_ids, loaded.graph, folder, run)
     if not is_as_fitted(loaded.graph, run):
-        note(f"{run.graph['source']} has changed since {folder} was fitted; the page shows it as it is now")
+        note(
+            f"{run.graph['source']} has changed since {folder} was fitted; the page shows the graph of today"
+        )
     columns = read_columns(wanted.nodes, loaded.graph, id_column=wanted.id_column) if wanted.nodes else ()
     say("evaluating")
     evaluation = _evaluated(folder, run, lambda: loaded, wanted)
@@ -125,17 +118,13 @@ def _material(folder: Path, wanted: Wanted, say: Callable[[str], None]) -> Mater
 
 
 def _evaluated(folder: Path, run: Run, load: Callable[[], Loaded], wanted: Wanted) -> dict[str, Any] | None:
-    """What `spgcl eval` found or, where it did not run or other labels are given, finds now."""
-    path, protocol = folder / "eval.json", "paper"
-    if path.exists():
-        try:
-            found = dict(json.loads(path.read_text(encoding="utf-8")))
-        except (ValueError, TypeError) as error:
-            raise InputError(f"{path} cannot be read ({error}); run spgcl eval {folder} again") from None
+    """The scores of `spgcl eval`, computed now if there are none or they are of other labels."""
+    found, protocol = _stored_evaluation(folder), "paper"
+    if found:
         if wanted.labels is None:
-            if _is_of(found, load):
+            if _is_of_same_task(found, load):
                 return found
-            note(f"{path} is of other labels or splits than the run's own: evaluated again")
+            note(f"{folder / 'eval.json'} is of other labels or splits than the run's own: evaluated again")
         protocol = "tuned" if found.get("protocol") == "tuned" else "paper"
     try:
         loaded = load()
@@ -149,8 +138,18 @@ def _evaluated(folder: Path, run: Run, load: Callable[[], Loaded], wanted: Wante
         return None
 
 
-def _is_of(found: dict[str, Any], load: Callable[[], Loaded]) -> bool:
-    """Whether an evaluation is of the labels and splits that the page will show."""
+def _stored_evaluation(folder: Path) -> dict[str, Any] | None:
+    path = folder / "eval.json"
+    if not path.exists():
+        return None
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{path} cannot be read ({error}); run spgcl eval {folder} again") from None
+
+
+def _is_of_same_task(found: dict[str, Any], load: Callable[[], Loaded]) -> bool:
+    """Whether an evaluation is of the labels and splits of the page; true if either is unknown."""
     if "task" not in found:
         return True
     try:

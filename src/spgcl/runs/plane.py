@@ -2,7 +2,6 @@
 
 import importlib.util
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from torch import Tensor
 
 from spgcl.engine.similarity import LARGEST, SMALLEST
 from spgcl.errors import InputError
-from spgcl.io.embeddings import Coordinates, read_coordinates, read_embeddings
+from spgcl.io.embeddings import Coordinates
 
 # Axes are computed from at most this many rows, spread evenly; all rows are then projected on them.
 _MOST_ROWS = 100_000
@@ -58,17 +57,6 @@ def _scaled(matrix: Tensor) -> tuple[Tensor, float]:
 def principal_plane(vectors: NDArray[np.float32]) -> Coordinates:
     """The first two principal components; `fit` writes them with the embeddings."""
     return Coordinates(principal_components(vectors, 2), "pca")
-
-
-def plane_of(folder: Path, vectors: NDArray[np.float32]) -> Coordinates:
-    """The plane that a run has for these very vectors, else their principal plane.
-
-    What `report` stored in a run is thus what `embed` writes for the run's own graph.
-    """
-    path = folder / "embeddings.parquet"
-    if path.exists() and np.array_equal(read_embeddings(folder)[0], vectors):
-        return read_coordinates(path) or principal_plane(vectors)
-    return principal_plane(vectors)
 
 
 def has_umap() -> bool:

@@ -1,13 +1,13 @@
 "use strict";
-// One function a kind of item (see charts.py). Text reaches the page through textContent only, never as HTML.
+// One function per kind of item (see charts.py). Text reaches the page through textContent only, never as HTML.
 
-// Okabe and Ito's colours, told apart with any colour vision: the dark ones lighter on dark ground, the yellow
-// darker on light ground, grey in the place of black.
+// Okabe and Ito's colours, which people with any colour vision can distinguish; dark ones are lighter on a dark
+// ground, yellow is darker on a light ground, and grey replaces black.
 const PALETTES = {
   light: ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#a89a00", "#6b7280"],
   dark: ["#3f8fe0", "#e69f00", "#00b386", "#e090be", "#8fd3ff", "#f0702a", "#f0e442", "#a3abb8"],
 };
-// With the ninth category colours come again, in another shape.
+// From the ninth category on, colours repeat with another shape.
 const SHAPES = ["circle", "diamond", "square", "triangle-up", "cross", "x"];
 const DASHES = ["solid", "dash", "dot", "dashdot"];
 const OUTLINES = {
@@ -33,14 +33,14 @@ function themed(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
-function paletteColour(place) {
+function paletteColour(index) {
   const palette = PALETTES[document.documentElement.dataset.theme];
-  return palette[place % palette.length];
+  return palette[index % palette.length];
 }
 
-// How often the palette has been gone through before this place.
-function paletteRound(place) {
-  return Math.floor(place / PALETTES.light.length);
+// How often the palette has been used up before this index.
+function paletteRound(index) {
+  return Math.floor(index / PALETTES.light.length);
 }
 
 function swatch(colour, shape) {
@@ -55,9 +55,9 @@ const CHARTS = {
   code(item) {
     const box = element("div");
     const words = element("pre");
-    // Word by word, so that lines break between words and not at the hyphens of an option.
+    // One span per word, so that lines do not break at the hyphens of an option.
     for (const word of item.text.split(" ")) words.append(element("span", "", word), " ");
-    box.append(element("h3", "", "The command that repeats it"), words);
+    box.append(element("h3", "", "Command that repeats the run"), words);
     const button = element("button", "", "Copy");
     button.type = "button";
     button.addEventListener("click", async () => {
@@ -100,9 +100,9 @@ const CHARTS = {
     head.rows[0].cells[0].className = "corner";
     table.append(head);
     const body = table.createTBody();
-    item.values.forEach((values, place) => {
+    item.values.forEach((values, index) => {
       const row = body.insertRow();
-      const name = element("th", "", item.names[place]);
+      const name = element("th", "", item.names[index]);
       name.scope = "row";
       row.append(name);
       for (const value of values) {
@@ -122,7 +122,7 @@ const CHARTS = {
     const ticks = element("div", "ticks");
     for (const tick of scale.ticks) {
       const label = element("span", "", String(tick));
-      label.style.left = `${scale.place(tick)}%`;
+      label.style.left = `${scale.position(tick)}%`;
       ticks.append(label);
     }
     axis.append(element("div", "name"), ticks, element("div"));
@@ -137,7 +137,7 @@ const CHARTS = {
     chart.setAttribute("aria-label", `${item.title} over ${item.across}`);
     const keys = element("div", "keys");
     box.append(chart, keys);
-    // Drawn when the box is in the page and has a size, and again when the theme changes.
+    // Called when the box is in the page and has a size, and again when the theme changes.
     box.draw = () => {
       drawLines(chart, item);
       if (item.series.length > 1) keys.replaceChildren(...item.series.map(lineKey));
@@ -146,8 +146,8 @@ const CHARTS = {
   },
 };
 
-function percent(share) {
-  return share > 0 && share < 0.0005 ? "<0.1" : (100 * share).toFixed(share === 0 || share === 1 ? 0 : 1);
+function percent(fraction) {
+  return fraction > 0 && fraction < 0.0005 ? "<0.1" : (100 * fraction).toFixed(fraction === 0 || fraction === 1 ? 0 : 1);
 }
 
 function tableHead(columns) {
@@ -178,8 +178,8 @@ function stripScale(rows, range) {
   low = Math.max(0, Math.floor(low / step) * step);
   high = Math.max(low + step, Math.ceil(high / step) * step);
   const count = Math.round((high - low) / step);
-  const ticks = Array.from({ length: count + 1 }, (_, place) => low + place * step);
-  return { ticks, place: (value) => 100 * (value - low) / (high - low) };
+  const ticks = Array.from({ length: count + 1 }, (_, index) => low + index * step);
+  return { ticks, position: (value) => 100 * (value - low) / (high - low) };
 }
 
 function stripRow(row, scale) {
@@ -187,17 +187,17 @@ function stripRow(row, scale) {
   const svg = drawing("svg", { role: "img", "aria-label": `${row.name}: ${row.text}` });
   const colour = row.role === "own" ? "var(--accent)" : "var(--other)";
   for (const tick of scale.ticks) {
-    const x = `${scale.place(tick)}%`;
+    const x = `${scale.position(tick)}%`;
     svg.append(drawing("line", { x1: x, x2: x, y1: 0, y2: 30, stroke: "var(--grid)" }));
   }
-  row.values.forEach((value, place) => {
+  row.values.forEach((value, index) => {
     if (value === null) return;
-    // A little up or down, always the same way, so that equal scores are seen as several.
-    const y = 15 + 5 * ((place % 3) - 1);
-    svg.append(drawing("circle", { cx: `${scale.place(value)}%`, cy: y, r: 4, fill: colour, "fill-opacity": 0.55 }));
+    // Shifted up or down, so that equal scores do not hide each other.
+    const y = 15 + 5 * ((index % 3) - 1);
+    svg.append(drawing("circle", { cx: `${scale.position(value)}%`, cy: y, r: 4, fill: colour, "fill-opacity": 0.55 }));
   });
   if (row.mean !== null) {
-    const x = `${scale.place(row.mean)}%`;
+    const x = `${scale.position(row.mean)}%`;
     const dash = row.role === "quoted" ? "4 3" : "none";
     svg.append(drawing("line", { x1: x, x2: x, y1: 2, y2: 28, stroke: colour, "stroke-width": 3, "stroke-dasharray": dash }));
   }
@@ -205,14 +205,14 @@ function stripRow(row, scale) {
   return line;
 }
 
-function dashPlace(curve) {
+function dashIndex(curve) {
   return (curve.dash + paletteRound(curve.colour)) % DASHES.length;
 }
 
 function lineKey(curve) {
   const key = element("span", "key");
   const svg = drawing("svg", { width: 26, height: 10, "aria-hidden": "true" });
-  const dash = ["none", "7 4", "2 3", "7 3 2 3"][dashPlace(curve)];
+  const dash = ["none", "7 4", "2 3", "7 3 2 3"][dashIndex(curve)];
   const stroke = paletteColour(curve.colour);
   svg.append(drawing("line", { x1: 0, x2: 26, y1: 5, y2: 5, stroke, "stroke-width": 3, "stroke-dasharray": dash }));
   key.append(svg, element("span", "", curve.name));
@@ -232,7 +232,7 @@ function drawLines(chart, item) {
   const axis = { gridcolor: themed("grid"), linecolor: themed("line"), zeroline: false, automargin: true };
   const traces = item.series.map((curve) => ({
     type: "scatter", mode: curve.x.length < 40 ? "lines+markers" : "lines", x: curve.x, y: curve.y,
-    line: { color: paletteColour(curve.colour), width: 2, dash: DASHES[dashPlace(curve)] },
+    line: { color: paletteColour(curve.colour), width: 2, dash: DASHES[dashIndex(curve)] },
     hovertemplate: "%{x}: %{y:.4g}<extra></extra>",
   }));
   const layout = plotLayout({

@@ -1,7 +1,7 @@
-// The map: points in a plane, a search box, and what is known of the node that is looked at.
+// The map: points in a plane, a search box, and details of the selected node.
 
 const VIEWS = { i1: Int8Array, i2: Int16Array, i4: Int32Array, f4: Float32Array };
-// Beyond so many points the page draws through WebGL, where the browser has it.
+// Above this many points the map is drawn with WebGL, if the browser has it.
 const MANY = 3000;
 
 function unpacked(array) {
@@ -38,10 +38,10 @@ class NodeMap {
     this.plot = document.getElementById("plane");
     this.card = document.getElementById("card");
     const choice = document.getElementById("colour");
-    this.columns.forEach((column, place) => choice.append(new Option(column.name, place)));
+    this.columns.forEach((column, index) => choice.append(new Option(column.name, index)));
     choice.addEventListener("change", () => this.colourBy(this.columns[choice.value]));
     for (const button of document.querySelectorAll("[data-view]")) {
-      button.addEventListener("click", () => this.look(button.dataset.view));
+      button.addEventListener("click", () => this.zoom(button.dataset.view));
     }
     this.draw();
     this.plot.on("plotly_hover", (event) => this.showCard(event));
@@ -117,7 +117,7 @@ class NodeMap {
     const axis = { visible: false, zeroline: false, autorange: true };
     const layout = plotLayout({
       margin: { l: 4, r: 4, t: 4, b: 4 }, dragmode: "pan", hovermode: "closest", hoverdistance: 12,
-      // The view stays where it is when only colours change.
+      // Changing colours keeps the view.
       uirevision: "view", xaxis: axis, yaxis: { ...axis, scaleanchor: "x" },
     });
     const config = { displayModeBar: false, responsive: true, scrollZoom: false, doubleClick: "reset" };
@@ -125,8 +125,8 @@ class NodeMap {
     this.drawLegend();
   }
 
-  // What belongs to the selected node: its links, its nearest, itself. Drawn as the points are: what is drawn
-  // through WebGL lies above all that is not.
+  // The selected node with its links and its nearest nodes. Drawn like the points, because WebGL traces lie
+  // above all others.
   marked() {
     if (this.selected === null) return [];
     const links = this.linksOf(this.selected);
@@ -186,9 +186,9 @@ class NodeMap {
     return box;
   }
 
-  // Looking
+  // View
 
-  look(view) {
+  zoom(view) {
     if (view === "all") {
       Plotly.relayout(this.plot, { "xaxis.autorange": true, "yaxis.autorange": true });
       return;
@@ -205,7 +205,7 @@ class NodeMap {
     });
   }
 
-  // Take a node into view: in the middle, with a fifth of the map around it unless one is nearer already.
+  // Centre the view on a node, at least as close as a fifth of the map.
   goTo(node) {
     const extent = (values) => values.reduce((a, b) => Math.max(a, b)) - values.reduce((a, b) => Math.min(a, b));
     const { xaxis, yaxis } = this.plot._fullLayout;
@@ -222,7 +222,7 @@ class NodeMap {
     this.showNode();
   }
 
-  // What is known of a node
+  // Details of a node
 
   linksOf(node) { return Array.from(this.links.subarray(this.starts[node], this.starts[node + 1])); }
 
@@ -251,16 +251,16 @@ class NodeMap {
   showNode() {
     const panel = document.getElementById("node");
     if (this.selected === null) {
-      panel.replaceChildren(element("h3", "", "No node chosen"), element("p", "quiet", "Search for an id, or click a point."));
+      panel.replaceChildren(element("h3", "", "No node selected"), element("p", "quiet", "Search for an id, or click a point."));
       return;
     }
     const node = this.selected;
     const facts = element("dl");
     for (const column of this.columns) facts.append(element("dt", "", column.name), element("dd", "", this.valueOf(column, node)));
     const near = element("ol");
-    this.nearestOf(node).forEach((other, place) => {
+    this.nearestOf(node).forEach((other, index) => {
       const button = this.jump(other);
-      button.append(element("span", "number", (this.similarities[node * this.data.listed + place] / 1000).toFixed(3)));
+      button.append(element("span", "number", (this.similarities[node * this.data.listed + index] / 1000).toFixed(3)));
       const line = element("li");
       line.append(button);
       near.append(line);

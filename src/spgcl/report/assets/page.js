@@ -1,4 +1,4 @@
-// The page: sections from the data, the theme, and drawing again when it changes.
+// The page: its sections, and its theme.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const WIDE = new Set(["strips", "code"]);
@@ -32,7 +32,7 @@ function setTheme(name) {
   document.documentElement.dataset.theme = name;
   const button = document.getElementById("theme");
   button.textContent = name === "dark" ? "Light" : "Dark";
-  button.setAttribute("aria-label", `Change to ${name === "dark" ? "light" : "dark"} colours`);
+  button.setAttribute("aria-label", `Switch to ${name === "dark" ? "light" : "dark"} colours`);
 }
 
 function drawAll() {

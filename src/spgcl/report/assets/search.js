@@ -1,6 +1,6 @@
 const MOST_MATCHES = 8;
 
-// A box that lists nodes while one types; arrows move, Enter goes to the node, Escape closes the list.
+// A search box that lists nodes as one types: arrows move, Enter selects, Escape closes the list.
 class NodeSearch {
   constructor(map) {
     this.map = map;
@@ -8,13 +8,13 @@ class NodeSearch {
     this.list = document.getElementById("matches");
     this.found = [];
     this.active = 0;
-    this.box.addEventListener("input", () => this.find());
-    this.box.addEventListener("focus", () => { if (this.box.value) this.find(); });
+    this.box.addEventListener("input", () => this.update());
+    this.box.addEventListener("focus", () => { if (this.box.value) this.update(); });
     this.box.addEventListener("blur", () => this.close());
     this.box.addEventListener("keydown", (event) => this.press(event));
   }
 
-  // The same id first, then those that begin with what was typed, then those that contain it.
+  // Exact matches first, then ids that begin with the text, then ids that contain it.
   matches(typed) {
     const wanted = typed.trim().toLowerCase().slice(0, 59);
     if (!wanted) return [];
@@ -26,7 +26,7 @@ class NodeSearch {
     return ranks.flat().slice(0, MOST_MATCHES);
   }
 
-  find() {
+  update() {
     this.found = this.matches(this.box.value);
     this.active = 0;
     if (!this.box.value.trim()) this.close();
@@ -34,12 +34,12 @@ class NodeSearch {
   }
 
   show() {
-    const lines = this.found.map((node, place) => {
+    const lines = this.found.map((node, index) => {
       const line = element("li", "", this.map.ids[node]);
-      line.id = `match-${place}`;
+      line.id = `match-${index}`;
       line.setAttribute("role", "option");
-      line.setAttribute("aria-selected", String(place === this.active));
-      // Before the box loses its focus, which closes the list.
+      line.setAttribute("aria-selected", String(index === this.active));
+      // Not "click": the box loses its focus first, which closes the list.
       line.addEventListener("mousedown", (event) => { event.preventDefault(); this.choose(node); });
       return line;
     });

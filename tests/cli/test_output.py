@@ -6,7 +6,7 @@ def test_names_and_numbers_stay_whole_on_a_narrow_terminal(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "60")
     names = ["amazon-computers", "chameleon-filtered"]
     rows = [[name, "1,234,567", "a long description that has to be folded somewhere"] for name in names]
-    _print_rich("title", ["name", "nodes", "what"], rows, [False, True, False])
+    _print_rich(["name", "nodes", "what"], rows, [False, True, False])
     lines = capsys.readouterr().out.splitlines()
     for name in names:
         assert any(line.strip().startswith(name) and "1,234,567" in line for line in lines)
@@ -16,7 +16,7 @@ def test_names_and_numbers_stay_whole_on_a_narrow_terminal(monkeypatch, capsys):
 def test_a_long_first_column_is_folded_not_cut(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "40")
     path = "/".join(["folder"] * 9)
-    _print_rich("", ["run", "what"], [[path, "short"]], [False, False])
+    _print_rich(["run", "what"], [[path, "short"]], [False, False])
     lines = capsys.readouterr().out.splitlines()
     assert "".join(line.replace("short", "").strip() for line in lines[3:]) == path
 
@@ -29,9 +29,3 @@ def test_the_list_of_data_sets_fits_eighty_columns(monkeypatch, tmp_path, capsys
     table = capsys.readouterr().out.split("─")[-1]
     starts = [line.split()[0] for line in table.splitlines() if line[:2].strip()]
     assert {"csbm-heterophilic", "coauthor-physics", "squirrel-filtered"} <= set(starts)
-
-
-def test_fetch_says_what_it_needs(capsys):
-    assert run(["datasets", "fetch", "--help"]) == 0
-    text = " ".join(capsys.readouterr().out.split())
-    assert "Data sets to download; or --all" in text and "default: all" not in text

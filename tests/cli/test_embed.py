@@ -6,11 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import answer, output, settings
 
 from spgcl.cli import run
 
-SETTINGS = ("hidden=8", "pool_size=20", "seeds=8", "hops=1", "positives=3", "negatives=4", "steps=2")
-QUICK = [*("--threads", "1", "--json"), *(part for setting in SETTINGS for part in ("--set", setting))]
+QUICK = [
+    *("--threads", "1"),
+    *settings(hidden=8, pool_size=20, seeds=8, hops=1, positives=3, negatives=4, steps=2),
+]
+SHORT = ["now-short.csv", "--features", "features.csv"]
 COLUMNS = ("a", "b", "c")
 
 
@@ -37,8 +41,7 @@ def write(name, header, rows):
 
 
 def fit(capsys, *arguments, out="run"):
-    assert run(["fit", *arguments, "--out", out, *QUICK]) == 0, capsys.readouterr().err
-    capsys.readouterr()
+    answer(capsys, "fit", *arguments, "--out", out, *QUICK)
 
 
 def embed(capsys, *arguments, name="run", code=0):
@@ -50,21 +53,20 @@ def embed(capsys, *arguments, name="run", code=0):
 
 
 def test_feature_columns_are_matched_by_name(files, capsys):
-    fit(capsys, "now-short.csv", "--features", "features.csv")
+    fit(capsys, *SHORT)
     assert json.loads((files / "run" / "run.json").read_text())["graph"]["feature_names"] == list(COLUMNS)
     straight, notes = embed(capsys, "later-short.csv", "--features", "features-later.csv")
     assert not any("order" in line for line in notes)
     turned, notes = embed(capsys, "later-short.csv", "--features", "turned.csv")
-    assert (turned == straight).all() and any("put in the order that was learned from" in n for n in notes)
+    assert (turned == straight).all() and any("order" in line for line in notes)
     nameless, _ = embed(capsys, "later-short.csv", "--features", "features-later.npy")
     assert (nameless == straight).all()
     line, _ = embed(capsys, "later-short.csv", "--features", "renamed.csv", code=2)
-    assert "later-short.csv does not fit run: the feature columns are not those" in line
-    assert "'c' missing, 'z' new" in line
+    assert "later-short.csv does not fit run" in line and "'c' missing, 'z' new" in line
 
 
 def test_a_run_of_an_earlier_version_has_no_names_to_compare(files, capsys):
-    fit(capsys, "now-short.csv", "--features", "features.csv")
+    fit(capsys, *SHORT)
     record = json.loads((files / "run" / "run.json").read_text())
     del record["graph"]["feature_names"], record["graph"]["weighted"]
     (files / "run" / "run.json").write_text(json.dumps(record))
@@ -72,19 +74,18 @@ def test_a_run_of_an_earlier_version_has_no_names_to_compare(files, capsys):
 
 
 def test_direction_is_the_runs(files, capsys):
-    fit(capsys, "now-short.csv", "--features", "features.csv", "--directed")
-    own, notes = embed(capsys, "now-short.csv", "--features", "features.csv")
+    fit(capsys, *SHORT, "--directed")
+    own, notes = embed(capsys, *SHORT)
     assert "note: --directed as in run" in notes
-    said, notes = embed(capsys, "now-short.csv", "--features", "features.csv", "--directed")
-    assert (own == said).all() and not any("as in run" in line for line in notes)
-    fit(capsys, "now-short.csv", "--features", "features.csv", out="both-ways")
-    other, _ = embed(capsys, "now-short.csv", "--features", "features.csv", name="both-ways")
+    given, notes = embed(capsys, *SHORT, "--directed")
+    assert (own == given).all() and not any("as in run" in line for line in notes)
+    fit(capsys, *SHORT, out="both-ways")
+    other, _ = embed(capsys, *SHORT, name="both-ways")
     assert not np.allclose(own, other)
-    arguments = ["now-short.csv", "--features", "features.csv", "--directed"]
-    line, _ = embed(capsys, *arguments, name="both-ways", code=2)
-    assert "both-ways was trained on an undirected graph; leave --directed out" in line
+    line, _ = embed(capsys, *SHORT, "--directed", name="both-ways", code=2)
+    assert "both-ways was trained on an undirected graph" in line and "--directed" in line
     line, _ = embed(capsys, "csbm-homophilic", code=2)
-    assert "csbm-homophilic does not fit run: the graph is undirected" in line
+    assert "csbm-homophilic does not fit run" in line and "undirected" in line
 
 
 def test_weights_are_the_runs(files, capsys):
@@ -93,28 +94,28 @@ def test_weights_are_the_runs(files, capsys):
     assert "note: --weight strength as in run" in notes
     fit(capsys, "now.csv", "--features", "features.csv", "--weight", "none", out="plain")
     plain, notes = embed(capsys, "now.csv", "--features", "features.csv", name="plain")
-    assert "note: now.csv: columns ignored: 'strength'" in notes and not np.allclose(own, plain)
-    short, _ = embed(capsys, "now-short.csv", "--features", "features.csv", name="plain")
+    assert any("now.csv" in line and "'strength'" in line for line in notes)
+    assert not np.allclose(own, plain)
+    short, _ = embed(capsys, *SHORT, name="plain")
     assert (short == plain).all()
-    line, _ = embed(capsys, "now-short.csv", "--features", "features.csv", code=2)
-    assert "unknown column 'strength'" in line and line.endswith("(--weight strength as in run)")
-    _, notes = embed(capsys, "now-short.csv", "--features", "features.csv", "--weight", "none")
-    assert "note: now-short.csv has no edge weights, unlike the graph of run" in notes
+    line, _ = embed(capsys, *SHORT, code=2)
+    assert "unknown column 'strength'" in line and "--weight strength as in run" in line
+    _, notes = embed(capsys, *SHORT, "--weight", "none")
+    assert any("now-short.csv has no edge weights" in line for line in notes)
 
 
 def test_structural_features_are_the_runs_and_mix_with_no_others(files, capsys):
     fit(capsys, "now-short.csv", "--structural", "degree")
     vectors, notes = embed(capsys, "later-short.csv")
     assert vectors.shape == (31, 8) and "note: --structural degree as in run" in notes
-    line, _ = embed(capsys, "later-short.csv", "--features", "features-later.csv", code=2)
-    assert "run was trained on --structural degree; leave --features out" in line
-    line, _ = embed(capsys, "later-short.csv", "--structural", "spectral", code=2)
-    assert "run was trained on --structural degree; leave --structural spectral out" in line
+    for option, value in (("--features", "features-later.csv"), ("--structural", "spectral")):
+        line, _ = embed(capsys, "later-short.csv", option, value, code=2)
+        assert "run was trained on --structural degree" in line and f"leave {option}" in line
     line, _ = embed(capsys, "csbm-homophilic", code=2)
-    assert "csbm-homophilic brings features of its own" in line
-    fit(capsys, "now-short.csv", "--features", "features.csv", out="given")
+    assert "csbm-homophilic brings features" in line
+    fit(capsys, *SHORT, out="given")
     line, _ = embed(capsys, "later-short.csv", "--structural", "degree", name="given", code=2)
-    assert "given was trained on features that were given; leave --structural degree out" in line
+    assert "given was trained on" in line and "leave --structural degree" in line
 
 
 def test_spectral_features_serve_the_runs_own_graph_only(files, capsys):
@@ -125,30 +126,28 @@ def test_spectral_features_serve_the_runs_own_graph_only(files, capsys):
     write("rewired.csv", ("source", "target"), [(node, (node + 1) % 30) for node in range(30)])
     for graph in ("later-short.csv", "rewired.csv"):
         line, _ = embed(capsys, graph, code=2)
-        assert f"{graph} does not fit run: spectral features are eigenvectors of the graph" in line
+        assert f"{graph} does not fit run" in line and "spectral" in line
 
 
-def test_eval_says_that_the_graph_has_changed(files, capsys):
+def test_eval_notes_that_the_graph_has_changed(files, capsys):
     write("labels.csv", ("id", "label"), [(node, node % 2) for node in range(30)])
-    graph = ["now-short.csv", "--features", "features.csv", "--labels", "labels.csv"]
+    graph = [*SHORT, "--labels", "labels.csv"]
     fit(capsys, *graph)
     fit(capsys, *graph, "--hold-out-edges", "0.1", out="held")
+    changed = f"{files / 'now-short.csv'} has changed"
     for name in ("run", "held"):
-        assert run(["eval", name, "--threads", "1"]) == 0
-        assert "has changed" not in capsys.readouterr().err
+        assert changed not in output(capsys, "eval", name, "--threads", 1)[1]
     with (files / "now-short.csv").open("a") as file:
         file.write("0,15\n")
     for name in ("run", "held"):
-        assert run(["eval", name, "--threads", "1"]) == 0
-        expected = f"note: {files / 'now-short.csv'} has changed since {name} was fitted"
-        assert expected in capsys.readouterr().err
+        assert changed in output(capsys, "eval", name, "--threads", 1)[1]
 
 
 def test_vectors_that_are_no_numbers_are_refused_and_one_for_all_is_noted(files, capsys):
-    fit(capsys, "now-short.csv", "--features", "features.csv", "--set", "normalise_features=false")
+    fit(capsys, *SHORT, "--set", "normalise_features=false")
     np.save("huge.npy", np.full((30, 3), 3e38, np.float32))
     line, _ = embed(capsys, "now-short.csv", "--features", "huge.npy", code=2)
-    assert "the embeddings are not finite" in line and "scale of the features" in line
+    assert "the embeddings are not finite" in line
     ring = [(node, (node + 1) % 30) for node in range(30)]
     write("ring.csv", ("source", "target"), ring)
     np.save("alike.npy", np.ones((30, 3), np.float32))

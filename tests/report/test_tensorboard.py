@@ -1,10 +1,8 @@
 """What TensorBoard's own reader finds in the export."""
 
-import json
-
 import pytest
+from commands import answer, output, settings
 
-from spgcl.cli import run
 from spgcl.runs.record import read_run
 
 event_accumulator = pytest.importorskip(
@@ -22,14 +20,14 @@ def scalars(folder):
 
 
 def test_scalars_and_projector_hold_the_run(hostile_run, hostile, capsys):
-    assert run(["report", str(hostile_run), "--projection", "pca", "--tensorboard", "--json"]) == 0
     folder = hostile_run / "tensorboard"
-    assert json.loads(capsys.readouterr().out)["tensorboard"] == [str(folder)]
+    record = answer(capsys, "report", hostile_run, "--projection", "pca", "--tensorboard")
+    assert record["tensorboard"] == [str(folder)]
     history = read_run(hostile_run).history
     found = scalars(folder)
     assert [step for step, _ in found["loss"]] == [1, 2, 3, 4, 5, 6]
     assert [value for _, value in found["loss"]] == pytest.approx(history["loss"], rel=1e-6)
-    curve = [(look["step"], look["transformed_homophily"]) for look in history["observations"]]
+    curve = [(point["step"], point["transformed_homophily"]) for point in history["observations"]]
     assert found["health/transformed_homophily"] == [(step, pytest.approx(value)) for step, value in curve]
     (vectors,) = folder.glob("*/embeddings/tensors.tsv")
     (metadata,) = folder.glob("*/embeddings/metadata.tsv")
@@ -42,14 +40,14 @@ def test_scalars_and_projector_hold_the_run(hostile_run, hostile, capsys):
 
 def test_a_second_export_replaces_the_first_and_an_overwritten_run_has_none(people, tmp_path, capsys):
     out = tmp_path / "run"
-    quick = ["--threads", "1", "--steps", "2", "--set", "hidden=64", "--out", str(out)]
-    assert run(["fit", *people.graph, *quick]) == 0
+    fit = ["fit", *people.graph, "--threads", 1, "--steps", 2, *settings(hidden=64), "--out", out]
+    answer(capsys, *fit)
     for _ in range(2):
-        assert run(["report", str(out), "--projection", "pca", "--tensorboard"]) == 0
+        shown, _ = output(capsys, "report", out, "--projection", "pca", "--tensorboard")
+        assert f"tensorboard --logdir {out / 'tensorboard'}" in shown
         assert len(list((out / "tensorboard").glob("events.*"))) == 1
-    assert f"tensorboard --logdir {out / 'tensorboard'}" in capsys.readouterr().out
     (vectors,) = (out / "tensorboard").glob("*/embeddings/tensors.tsv")
     # The projector gets the leading components of wide embeddings.
     assert vectors.read_text().splitlines()[0].count("\t") == 49
-    assert run(["fit", *people.graph, *quick, "--overwrite"]) == 0
+    answer(capsys, *fit, "--overwrite")
     assert not (out / "tensorboard").exists()

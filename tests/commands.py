@@ -1,0 +1,35 @@
+"""Commands run in this process: their answers, and their refusals of one line."""
+
+import json
+
+from spgcl.cli import run
+
+
+def answer(capsys, *arguments: object):
+    """What a command prints with --json, which is all of stdout."""
+    code = run([*map(str, arguments), "--json"])
+    captured = capsys.readouterr()
+    assert code == 0, captured.err
+    return json.loads(captured.out)
+
+
+def output(capsys, *arguments: object) -> tuple[str, str]:
+    """What a command that succeeds writes to stdout and to stderr."""
+    code = run([*map(str, arguments)])
+    captured = capsys.readouterr()
+    assert code == 0, captured.err
+    return captured.out, captured.err
+
+
+def refusal(capsys, *arguments: object) -> str:
+    """The line on stderr with which a command ends with code 2; nothing is on stdout."""
+    assert run([*map(str, arguments)]) == 2
+    captured = capsys.readouterr()
+    *notes, line = captured.err.splitlines()
+    assert captured.out == "" and all(note.startswith("note: ") for note in notes)
+    return line
+
+
+def settings(**values: object) -> list[str]:
+    """Hyper-parameters as options."""
+    return [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
