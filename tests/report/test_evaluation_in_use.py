@@ -86,5 +86,5 @@ def test_scores_by_other_probes_or_of_other_labels_have_charts_of_their_own(labe
     *charts, table = content["sections"][0]["items"]
     assert [[row["name"] for row in chart["rows"]] for chart in charts] == [["a", "d"], ["b"], ["c"]]
     assert [row[4] for row in table["rows"]] == [
-        f"linear probe ({protocol})" for protocol in ("tuned", "paper", "tuned", "tuned")
+        f"{probe} probe" for probe in ("tuned", "paper's", "tuned", "tuned")
     ]

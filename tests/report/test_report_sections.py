@@ -65,7 +65,7 @@ def test_scores_state_what_their_deviation_is_over():
     knn = {"mean": 40.0, "std": 0.0, "std_over": "splits"}
     record = {**main, "protocol": "paper", "knn": knn, "link_prediction": {"average_precision": 9.999}}
     assert score_rows(record) == [
-        ["linear probe (paper)", "ROC-AUC", "50.00", "1.00", "10 probe starts"],
+        ["paper's probe", "ROC-AUC", "50.00", "1.00", "10 probe starts"],
         ["k-NN", "ROC-AUC", "40.00", "-", "1 split"],
         ["link prediction", "average precision", "10.00", "-", ""],
     ]

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn.functional import pad, softplus
 
 from spgcl.engine.autograd import apply
+from spgcl.engine.device import by_device
 from spgcl.engine.kernels import tiles
 
 # Side of a square tile: small enough for a processor's cache, large enough to keep an accelerator busy.
@@ -67,7 +68,7 @@ class _SummedSoftplus(torch.autograd.Function):
 
 
 def _softplus_in_float32(vectors: Tensor, side: int | None) -> tuple[Tensor, Tensor]:
-    side = side or TILE.get(vectors.device.type, TILE["cuda"])
+    side = side or by_device(TILE, vectors.device)
     numbers = extended(vectors)
     total, gradients = vectors.new_zeros(()), torch.zeros_like(numbers)
     for rows, columns in upper_tiles(len(numbers), side):

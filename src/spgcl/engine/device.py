@@ -2,14 +2,15 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 import torch
 
 from spgcl.errors import InputError, unknown
 
+T = TypeVar("T")
 Precision = Literal["auto", "float32", "tf32"]
 
 
@@ -74,6 +75,16 @@ def is_accelerator(device: torch.device) -> bool:
     return device.type != "cpu"
 
 
+def by_device(values: Mapping[str, T], device: torch.device) -> T:
+    """The value measured for a type of device, or that of CUDA."""
+    return values.get(device.type, values["cuda"])
+
+
+def sum_type(device: torch.device) -> torch.dtype:
+    """Type of long running sums: float64 if the device has it."""
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
 def peak_memory_mib(device: torch.device) -> float:
     """Peak memory so far: the allocator's on CUDA, elsewhere the process's resident set; 0 if not known."""
     if device.type == "cuda":
@@ -105,8 +116,3 @@ def forget_peak_memory(device: str) -> None:
 def can_capture(tensor: torch.Tensor) -> bool:
     """Whether work on the tensor's device can be captured as a CUDA graph."""
     return tensor.is_cuda
-
-
-def prefers_large_batches(tensor: torch.Tensor) -> bool:
-    """Whether small problems are best solved together: a GPU waits for launches, a CPU for memory."""
-    return tensor.device.type != "cpu"

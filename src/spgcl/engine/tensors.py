@@ -11,6 +11,7 @@ from scipy import sparse
 from torch import Tensor, nn
 
 from spgcl.engine.autograd import apply
+from spgcl.engine.device import by_device
 from spgcl.engine.kernels import step as kernels
 from spgcl.engine.kernels.sparse import all_rows
 from spgcl.engine.patterns import Pattern, tensors_of
@@ -280,7 +281,7 @@ def divided_by_row_sums(features: Features) -> Features:
 
 
 def _on_device(features: Any, device: torch.device) -> Tensor | SparseMatrix:
-    dense_from = DENSE_FROM.get(device.type, DENSE_FROM["cuda"])
+    dense_from = by_device(DENSE_FROM, device)
     if sparse.issparse(features):
         density = features.nnz / max(1, features.shape[0] * features.shape[1])
         if density < dense_from:

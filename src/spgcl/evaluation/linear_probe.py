@@ -27,7 +27,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from spgcl.engine.device import can_capture, prefers_large_batches
+from spgcl.engine.device import can_capture, is_accelerator
 from spgcl.engine.fixed_rows import fixed_rows
 from spgcl.engine.optimiser import Adam
 from spgcl.engine.recording import captured, side_stream
@@ -126,7 +126,7 @@ def initial_weights(
 
 
 def _stacks(vectors: Tensor, labels: Tensor, splits: "Splits", columns: int) -> Iterator[Stack]:
-    most_bytes = STACK_BYTES if prefers_large_batches(vectors) else _CACHED_BYTES
+    most_bytes = STACK_BYTES if is_accelerator(vectors.device) else _CACHED_BYTES
     return stacks(vectors, labels, splits, columns, most_bytes=most_bytes)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from spgcl.engine.device import prefers_large_batches
+from spgcl.engine.device import is_accelerator
 from spgcl.engine.similarity import comparable_rows
 from spgcl.errors import InputError
 from spgcl.evaluation.checks import checked_task
@@ -55,7 +55,7 @@ def tuned_probe(
     vectors = torch.nn.functional.normalize(comparable_rows(vectors))
     records: list[SplitScore] = []
     # Where batches do not pay, splits are solved one by one, so that none waits for the slowest.
-    most_bytes = _STACK_BYTES if prefers_large_batches(vectors) else 1
+    most_bytes = _STACK_BYTES if is_accelerator(vectors.device) else 1
     for stack in stacks(vectors, targets, splits, len(ordered) * num_classes, most_bytes=most_bytes):
         parameters = fit_regressions(stack, num_classes, ordered, vectors.shape[1])
         logits = stack.validation @ parameters.flatten(1, 2).transpose(1, 2)

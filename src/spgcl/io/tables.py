@@ -120,10 +120,14 @@ def id_column(
     missing = compute.is_null(values, nan_is_null=True)
     if pa.types.is_string(kind) and not exact:
         values = compute.utf8_trim_whitespace(values)
-        missing = compute.or_kleene(missing, compute.equal(values, pa.scalar("")))
-    row = compute.index(missing, pa.scalar(True)).as_py()
-    if row >= 0:
-        raise InputError(f"{table.cell(row, column)}: the {what} is missing; fill it in or drop the row")
+        # By its length: Arrow's scalars import pandas, see `spgcl.io.arrow`.
+        empty = compute.invert(compute.binary_length(values).cast(pa.bool_()))
+        missing = compute.or_kleene(missing, empty)
+    rows = np.flatnonzero(from_arrow(missing))
+    if len(rows):
+        raise InputError(
+            f"{table.cell(int(rows[0]), column)}: the {what} is missing; fill it in or drop the row"
+        )
     if pa.types.is_string(kind):
         return whole_or_text(values)
     if pa.types.is_integer(kind):
@@ -143,12 +147,7 @@ def whole_or_text(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedAr
     except pa.ArrowInvalid:
         return values
     # The cast reads 007, -0 and 0x10 as numbers, which would not be written as they were read.
-    padded = compute.or_(
-        compute.starts_with(values, "-0"),
-        compute.and_(
-            compute.starts_with(values, "0"), compute.greater(compute.binary_length(values), pa.scalar(1))
-        ),
-    )
+    padded = compute.match_substring_regex(values, "^(-0|0.)")
     return values if compute.any(padded).as_py() else whole
 
 

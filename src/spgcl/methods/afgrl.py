@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize, pad
 
 from spgcl.engine.all_pairs import extended
+from spgcl.engine.device import is_accelerator
 from spgcl.engine.encoders import BatchNorm
 from spgcl.engine.kernels import nearest
 from spgcl.engine.similarity import largest
@@ -34,7 +35,11 @@ def neighbour_loss(predictions: Tensor, targets: Tensor, pairs: SparseMatrix) ->
         pairs: Entries of 1 where j is a positive of i; on CUDA equally many per row, some of them 0.
     """
     known = normalize(targets, dim=1)
-    wanted = partner_sums(known, pairs) if known.is_cuda else pairs @ known + pairs.transposed @ known
+    wanted = (
+        partner_sums(known, pairs)
+        if is_accelerator(known.device)
+        else pairs @ known + pairs.transposed @ known
+    )
     return 4 - 2 * (normalize(predictions, dim=1) * wanted).sum() / pairs.values.sum()
 
 
@@ -85,7 +90,7 @@ def k_means(vectors: Tensor, centres: Tensor, iterations: int, block_bytes: int 
     Returns:
         Cluster of every node, shape (clusterings, nodes).
     """
-    means = marked_means if vectors.is_cuda else sorted_means
+    means = marked_means if is_accelerator(vectors.device) else sorted_means
     rows = extended(vectors)
     if nearest.serve(vectors):
         rows = rows.half()
@@ -234,7 +239,7 @@ class AFGRL(Method[PreparedPairs]):
         clusters = k_means(known, known[starts], self.cluster_steps)
         rows = torch.arange(num_nodes, device=chosen.device)[:, None]
         kept = is_entry(rows * num_nodes + chosen, keys) | shared_clusters(clusters, chosen)
-        if kept.is_cuda:
+        if is_accelerator(kept.device):
             # Zeros instead of missing entries: shapes are the same at every step, which can be captured.
             ends = torch.arange(0, kept.numel() + 1, kept.shape[1], device=chosen.device)
             return SparseMatrix(ends, chosen.reshape(-1), kept.reshape(-1).to(known.dtype), num_nodes)

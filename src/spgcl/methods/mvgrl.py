@@ -7,6 +7,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
+from spgcl.engine.device import by_device, can_capture
 from spgcl.engine.encoders import Activation, BatchNorm
 from spgcl.engine.tensors import DENSE_FROM, GraphTensors, SparseMatrix
 from spgcl.graph import Graph
@@ -135,7 +136,7 @@ class FullMatrix(SparseMatrix):
     @property
     def capturable(self) -> bool:
         """On CUDA; dense products always have the same shapes."""
-        return self.values.is_cuda
+        return can_capture(self.values)
 
     def dense(self) -> Tensor:
         """The matrix, not copied."""
@@ -149,6 +150,6 @@ def diffusion_on_device(matrix: sparse.csr_array, device: torch.device) -> Spars
     """A diffusion on a device, in the form whose products are faster."""
     num_nodes = matrix.shape[0]
     density = matrix.nnz / num_nodes**2
-    if num_nodes <= EXACT_UP_TO and density >= DENSE_FROM.get(device.type, DENSE_FROM["cuda"]):
+    if num_nodes <= EXACT_UP_TO and density >= by_device(DENSE_FROM, device):
         return FullMatrix.of(matrix, device)
     return SparseMatrix.of(matrix, device)

@@ -68,7 +68,7 @@ def _predicted(material: Material) -> tuple[NDArray[np.int64], NDArray[np.int64]
 
 
 def _quoted(material: Material) -> list[Item]:
-    """The paper's scores of this method and of SP-GCL; none for a user's file named like a data set."""
+    """The paper's scores of this method and of its own; none for a user's file named like a data set."""
     run = material.run
     if run.graph["source"] != run.dataset:
         return []

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from spgcl.engine.autograd import apply
+from spgcl.engine.device import is_accelerator
 from spgcl.engine.tensors import GraphTensors, SparseMatrix
 
 # Probability that a random walk which visits a known node restarts elsewhere.
@@ -187,7 +188,7 @@ def keep_entries(graph: GraphTensors, kept: Tensor) -> GraphTensors:
     """A view with the marked entries of the adjacency, and every self loop."""
     kept = kept | graph.adjacency.pattern.loops
     # On CPU every entry costs time in every product; elsewhere changing shapes cost more.
-    return list_entries(graph, kept) if graph.device.type == "cpu" else zero_entries(graph, kept)
+    return zero_entries(graph, kept) if is_accelerator(graph.device) else list_entries(graph, kept)
 
 
 def list_entries(graph: GraphTensors, kept: Tensor) -> GraphTensors:

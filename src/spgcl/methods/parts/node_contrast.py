@@ -11,6 +11,7 @@ from torch.nn.functional import normalize
 
 from spgcl.engine.all_pairs import HALVED_TILE, HalvedRows, Tile, upper_tiles
 from spgcl.engine.autograd import apply
+from spgcl.engine.device import by_device
 from spgcl.engine.kernels import tiles
 from spgcl.errors import InputError
 
@@ -49,7 +50,7 @@ def node_contrast(first: Tensor, second: Tensor, *, temperature: float, tile: in
         raise InputError(f"temperature is {temperature:g}; it must be {1 / 350:.4f} or more")
     if temperature < LEAST_TEMPERATURE.get(vectors.dtype, 0):
         vectors = vectors.double()
-    side = tile or TILE.get(vectors.device.type, TILE["cuda"])
+    side = tile or by_device(TILE, vectors.device)
     return apply(_NodeContrast, vectors, temperature, side).to(first.dtype)
 
 

@@ -12,11 +12,12 @@ from torch.autograd.function import once_differentiable
 from torch.nn.functional import embedding, logsigmoid
 
 from spgcl.engine.autograd import apply
+from spgcl.engine.device import sum_type
 from spgcl.engine.tensors import GraphTensors
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
-from spgcl.methods.parts.walks import ENDED, WalkGraph, expected_visits, precision, random_walks
+from spgcl.methods.parts.walks import ENDED, WalkGraph, expected_visits, random_walks
 from spgcl.methods.ranges import Range, SizesMemory
 
 # Walks drawn at once, for several steps.
@@ -131,7 +132,7 @@ class WalkMethod(Method[PreparedWalks]):
             )
         # Differs from word2vec: frequencies are the expected ones of unbiased walks, not counts.
         sums = np.cumsum(expected_visits(graph, self.walk_length) ** NOISE_POWER)
-        noise = torch.from_numpy(sums / sums[-1]).to(device=device, dtype=precision(device))
+        noise = torch.from_numpy(sums / sums[-1]).to(device=device, dtype=sum_type(device))
         return PreparedWalks(GraphTensors.of(graph, device), paths=WalkGraph.of(graph, device), noise=noise)
 
     def loss(self, prepared: PreparedWalks, step: int, generator: torch.Generator) -> Tensor:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
+from spgcl.engine.device import sum_type
 from spgcl.graph import Graph
 from spgcl.graph.propagate import inverse
 
@@ -46,7 +47,7 @@ class WalkGraph:
             counts = np.diff(graph.rows)
             row_sums = np.add.reduceat(weights, graph.rows[:-1][counts > 0])
             running = np.concatenate([[0.0], np.cumsum(weights / np.repeat(row_sums, counts[counts > 0]))])
-            sums = torch.from_numpy(running).to(device=device, dtype=precision(device))
+            sums = torch.from_numpy(running).to(device=device, dtype=sum_type(device))
         return cls(rows, columns, sources * graph.num_nodes + columns, sums)
 
     @property
@@ -179,7 +180,7 @@ def _listed_neighbours(
     candidates, came_from = graph.columns[entries], before[owners]
     bias = torch.where(graph.has_edge(came_from, candidates), 1.0, 1 / q)
     bias = torch.where(candidates == came_from, 1 / p, bias) * graph.entry_weights(entries)
-    sums = torch.cat([bias.new_zeros(1), bias]).cumsum(0, dtype=precision(graph.device))
+    sums = torch.cat([bias.new_zeros(1), bias]).cumsum(0, dtype=sum_type(graph.device))
     return candidates[_drawn(sums, ends - counts, ends, generator)]
 
 
@@ -205,8 +206,3 @@ def arrivals(adjacency: sparse.csr_array, steps: int) -> Iterator[NDArray[np.flo
     for _ in range(steps):
         current = backward @ (scale * current)
         yield current
-
-
-def precision(device: torch.device) -> torch.dtype:
-    """Type of running sums: float64 if the device has it."""
-    return torch.float32 if device.type == "mps" else torch.float64
