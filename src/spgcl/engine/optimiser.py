@@ -1,7 +1,6 @@
 """Adam, by torch's fused operation."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -10,19 +9,8 @@ from torch import Tensor
 FIRST_DECAY, SECOND_DECAY, EPSILON = 0.9, 0.999, 1e-8
 
 
-@dataclass(eq=False)
-class _Moments:
-    """A weight, its number of updates, and the moving averages of its gradient and of the square of that."""
-
-    weight: Tensor
-    updates: Tensor
-    first: Tensor
-    second: Tensor
-
-    @classmethod
-    def of(cls, weight: Tensor) -> "_Moments":
-        updates = torch.zeros((), dtype=torch.float32, device=weight.device)
-        return cls(weight, updates, torch.zeros_like(weight), torch.zeros_like(weight))
+# A weight, its number of updates, and the moving averages of its gradient and of the square of that.
+_Moments = tuple[Tensor, Tensor, Tensor, Tensor]
 
 
 class Adam:
@@ -40,7 +28,7 @@ class Adam:
     def __init__(
         self, groups: Iterable[tuple[Iterable[Tensor], float]], rate: float, *, decoupled: bool
     ) -> None:
-        self._groups = [([_Moments.of(weight) for weight in weights], decay) for weights, decay in groups]
+        self._groups = [([_moments_of(weight) for weight in weights], decay) for weights, decay in groups]
         self._update = torch._fused_adamw_ if decoupled else torch._fused_adam_
         self._rate = rate
         # A captured update reads its rate on the device, so that it follows a schedule.
@@ -54,7 +42,7 @@ class Adam:
     @property
     def weights(self) -> list[Tensor]:
         """All weights, in the order of their groups."""
-        return [entry.weight for entries, _ in self._groups for entry in entries]
+        return [entry[0] for entries, _ in self._groups for entry in entries]
 
     @property
     def rate(self) -> float:
@@ -76,16 +64,16 @@ class Adam:
     def step(self) -> None:
         """Update every weight that has a gradient."""
         for entries, decay in self._groups:
-            ready = [(entry, gradient) for entry in entries if (gradient := entry.weight.grad) is not None]
+            ready = [entry for entry in entries if entry[0].grad is not None]
             if not ready:
                 continue
-            updates = [entry.updates for entry, _ in ready]
+            weights, updates, first, second = map(list, zip(*ready, strict=True))
             torch._foreach_add_(updates, 1)
             self._update(
-                [entry.weight for entry, _ in ready],
-                [gradient for _, gradient in ready],
-                [entry.first for entry, _ in ready],
-                [entry.second for entry, _ in ready],
+                weights,
+                [weight.grad for weight in weights],
+                first,
+                second,
                 [],
                 updates,
                 lr=self._read,
@@ -101,12 +89,17 @@ class Adam:
         """The state of the next update besides weights, gradients and rate; not a copy."""
         entries = [entry for group, _ in self._groups for entry in group]
         return {
-            f"{index}/{name}": getattr(entry, name)
+            f"{index}/{name}": value
             for index, entry in enumerate(entries)
-            for name in ("updates", "first", "second")
+            for name, value in zip(("updates", "first", "second"), entry[1:], strict=True)
         }
 
     def load(self, state: Mapping[str, Tensor]) -> None:
         """Continue from a `state`."""
         for name, value in self.state().items():
             value.copy_(state[name])
+
+
+def _moments_of(weight: Tensor) -> _Moments:
+    updates = torch.zeros((), dtype=torch.float32, device=weight.device)
+    return weight, updates, torch.zeros_like(weight), torch.zeros_like(weight)
