@@ -10,6 +10,7 @@ from made_methods import in_double, make_method
 from torch.autograd import gradcheck
 from torch.nn.functional import normalize
 
+from spgcl.engine.patterns import Pattern
 from spgcl.engine.tensors import SparseMatrix
 from spgcl.methods.afgrl import (
     AFGRL,
@@ -145,7 +146,7 @@ def test_vectors_of_partners_add_up_to_both_products():
     vectors = torch.randn(6, 4, generator=seeded(), dtype=torch.float64)
     columns = torch.randint(6, (18,), generator=seeded())
     values = (torch.rand(18, generator=seeded()) < 0.5).double()
-    pairs = SparseMatrix(torch.arange(0, 19, 3), columns, values, 6)
+    pairs = SparseMatrix(Pattern(torch.arange(0, 19, 3), columns, 6), values)
     expected = torch.zeros(6, 4, dtype=torch.float64)
     for entry, (node, value) in enumerate(zip(columns.tolist(), values.tolist(), strict=True)):
         expected[entry // 3] += value * vectors[node]
@@ -164,7 +165,7 @@ def test_clusters_are_shared_when_any_clustering_says_so():
 def test_the_loss_over_pairs_is_that_of_naive_loops():
     predictions, targets = torch.randn(2, 6, 4, generator=seeded(), dtype=torch.float64)
     pointers, columns = torch.tensor([0, 2, 2, 3, 5, 6, 7]), torch.tensor([0, 3, 2, 5, 0, 4, 5])
-    pairs = SparseMatrix(pointers, columns, torch.ones(7), 6)
+    pairs = SparseMatrix(Pattern(pointers, columns, 6), torch.ones(7))
     expected = naive_loss(predictions.tolist(), targets.tolist(), as_pairs(pairs))
     assert neighbour_loss(predictions, targets, pairs).item() == pytest.approx(expected, rel=1e-12)
     predictions.requires_grad_()

@@ -24,21 +24,18 @@ class Pattern:
         rows: Row pointers, shape (num_rows + 1,).
         columns: Column of every entry.
         num_columns: Width of the matrix.
+        lasting: Whether it is used for many products, so that work on it pays.
     """
 
     rows: Tensor
     columns: Tensor
     num_columns: int
+    lasting: bool = False
 
     @property
     def num_rows(self) -> int:
         """Height of the matrix."""
         return len(self.rows) - 1
-
-    @property
-    def on_cpu(self) -> bool:
-        """Whether SciPy can read the same memory."""
-        return self.columns.device.type == "cpu"
 
     @cached_property
     def longest(self) -> int:
@@ -76,45 +73,37 @@ class Pattern:
     @cached_property
     def transposed(self) -> tuple["Pattern", Tensor]:
         """The pattern of the transpose, and for each of its entries the index that it has here."""
-        if self.on_cpu:
-            return self.by_columns(self._numbers)
+        if self.columns.device.type == "cpu":
+            return self._by_columns(self._numbered)
         columns, order = torch.sort(self.columns, stable=True)
         bounds = torch.arange(self.num_columns + 1, dtype=columns.dtype, device=columns.device)
         pointers = torch.searchsorted(columns, bounds).to(self.rows.dtype)
-        pattern = Pattern(pointers, self.row_of_entry[order], self.num_rows)
+        pattern = Pattern(pointers, self.row_of_entry[order], self.num_rows, self.lasting)
         return pattern, order.to(self.columns.dtype)
 
     @cached_property
     def transposed_parts(self) -> list[tuple["Pattern", Tensor]]:
-        """The same for some rows at a time, on CPU."""
-        return self.parts_by_columns(self._numbers)
-
-    def by_columns(self, values: Tensor) -> tuple["Pattern", Tensor]:
-        """The transpose of a matrix with these values, on CPU: pattern and values."""
-        # Counting the entries of every column takes a third of the time of sorting them.
-        pointers, rows, order = tensors_of(self.as_scipy(values).tocsc())
-        return Pattern(pointers, rows, self.num_rows), order
-
-    def parts_by_columns(self, values: Tensor) -> list[tuple["Pattern", Tensor]]:
-        """Transposes of `ROWS_PER_PART` rows at a time, or of all rows if parts would be thin."""
+        """The same for `ROWS_PER_PART` rows at a time, or for all rows if parts would be thin; on CPU."""
         starts = range(0, self.num_rows, ROWS_PER_PART)
         if len(starts) < 2 or len(self.columns) < LEAST_ENTRIES * len(starts) * self.num_columns:
-            return [self.by_columns(values)]
-        parts = []
-        for start in starts:
-            part = self.as_scipy(values)[start : start + ROWS_PER_PART]
-            pointers, rows, order = tensors_of(part.tocsc())
-            parts.append((Pattern(pointers, rows, part.shape[0]), order))
-        return parts
+            return [self.transposed]
+        numbered = self._numbered
+        return [self._by_columns(numbered[start : start + ROWS_PER_PART]) for start in starts]
+
+    def _by_columns(self, numbered: sparse.csr_array) -> tuple["Pattern", Tensor]:
+        # Counting the entries of every column takes a third of the time of sorting them.
+        pointers, rows, order = tensors_of(numbered.tocsc())
+        return Pattern(pointers, rows, numbered.shape[0], self.lasting), order
+
+    @property
+    def _numbered(self) -> sparse.csr_array:
+        """The matrix on CPU, with the index of every entry as its value."""
+        return self.as_scipy(torch.arange(len(self.columns), dtype=self.columns.dtype))
 
     def as_scipy(self, values: Tensor) -> sparse.csr_array:
         """The same memory as a SciPy matrix, on CPU."""
         parts = tuple(part.numpy() for part in (values, self.columns, self.rows))
         return sparse.csr_array(parts, shape=(self.num_rows, self.num_columns))
-
-    @property
-    def _numbers(self) -> Tensor:
-        return torch.arange(len(self.columns), dtype=self.columns.dtype)
 
 
 def tensors_of(matrix: Any) -> tuple[Tensor, Tensor, Tensor]:

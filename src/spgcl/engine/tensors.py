@@ -28,35 +28,25 @@ class SparseMatrix:
     """Compressed sparse rows as tensors.
 
     Attributes:
-        rows: Row pointers, shape (num_rows + 1,).
-        columns: Column of every entry.
+        pattern: Positions of the entries.
         values: Value of every entry.
-        num_columns: Width of the matrix.
         symmetric: Whether the matrix equals its transpose, which then costs nothing.
-        lasting: Whether it is used for many products, so that work on its structure pays.
-        known: Its pattern, if another matrix has the same one.
     """
 
-    rows: Tensor
-    columns: Tensor
+    pattern: Pattern
     values: Tensor
-    num_columns: int
     symmetric: bool = False
-    lasting: bool = False
-    known: Pattern | None = None
 
     @classmethod
     def of(cls, matrix: sparse.csr_array, device: torch.device, *, symmetric: bool = False) -> "SparseMatrix":
         """Copy a SciPy matrix to a device."""
         index = np.int32 if max(matrix.nnz, *matrix.shape) < 2**31 else np.int64
-        return cls(
-            rows=torch.as_tensor(np.array(matrix.indptr, dtype=index), device=device),
-            columns=torch.as_tensor(np.array(matrix.indices, dtype=index), device=device),
-            values=torch.as_tensor(np.array(matrix.data), device=device),
-            num_columns=int(matrix.shape[1]),
-            symmetric=symmetric,
-            lasting=True,
+        rows, columns = (
+            torch.as_tensor(np.array(part, dtype=index), device=device)
+            for part in (matrix.indptr, matrix.indices)
         )
+        values = torch.as_tensor(np.array(matrix.data), device=device)
+        return cls(Pattern(rows, columns, int(matrix.shape[1]), lasting=True), values, symmetric)
 
     @classmethod
     def from_entries(
@@ -65,22 +55,33 @@ class SparseMatrix:
         """From entries in any order; repeated ones are kept, and products add them up."""
         owners, order = rows.sort(stable=True)
         bounds = torch.arange(shape[0] + 1, dtype=owners.dtype, device=owners.device)
-        return cls(torch.searchsorted(owners, bounds), columns[order], values[order], shape[1])
+        pattern = Pattern(torch.searchsorted(owners, bounds), columns[order], shape[1])
+        return cls(pattern, values[order])
+
+    @property
+    def rows(self) -> Tensor:
+        """Row pointers, shape (num_rows + 1,)."""
+        return self.pattern.rows
+
+    @property
+    def columns(self) -> Tensor:
+        """Column of every entry."""
+        return self.pattern.columns
 
     @property
     def num_rows(self) -> int:
         """Height of the matrix."""
-        return len(self.rows) - 1
+        return self.pattern.num_rows
+
+    @property
+    def num_columns(self) -> int:
+        """Width of the matrix."""
+        return self.pattern.num_columns
 
     @property
     def counts(self) -> Tensor:
         """Entries in every row."""
         return self.rows.diff()
-
-    @cached_property
-    def pattern(self) -> Pattern:
-        """Positions of the entries."""
-        return self.known or Pattern(self.rows, self.columns, self.num_columns)
 
     @property
     def row_of_entry(self) -> Tensor:
@@ -89,7 +90,7 @@ class SparseMatrix:
 
     def revalued(self, values: Tensor) -> "SparseMatrix":
         """The same pattern with other values, symmetric if this one is."""
-        return replace(self, values=values, known=self.pattern)
+        return replace(self, values=values)
 
     @property
     def transposed(self) -> "SparseMatrix":
@@ -99,9 +100,7 @@ class SparseMatrix:
 
     @cached_property
     def _computed_transpose(self) -> "SparseMatrix":
-        if self.lasting or not self.pattern.on_cpu:
-            return self._transpose(*self._reordered(*self.pattern.transposed))
-        return self._transpose(*self.pattern.by_columns(self.values))
+        return self._reordered(*self.pattern.transposed)
 
     @property
     def _transposed_parts(self) -> list["SparseMatrix"]:
@@ -110,29 +109,23 @@ class SparseMatrix:
 
     @cached_property
     def _computed_parts(self) -> list["SparseMatrix"]:
-        if self.lasting:
-            return [self._transpose(*self._reordered(*part)) for part in self.pattern.transposed_parts]
-        return [self._transpose(*part) for part in self.pattern.parts_by_columns(self.values)]
+        return [self._reordered(*part) for part in self.pattern.transposed_parts]
 
-    def _reordered(self, pattern: Pattern, order: Tensor) -> tuple[Pattern, Tensor]:
-        return pattern, self.values.index_select(0, order)
-
-    def _transpose(self, pattern: Pattern, values: Tensor) -> "SparseMatrix":
-        return SparseMatrix(
-            pattern.rows, pattern.columns, values, pattern.num_columns, lasting=self.lasting, known=pattern
-        )
+    def _reordered(self, pattern: Pattern, order: Tensor) -> "SparseMatrix":
+        return SparseMatrix(pattern, self.values.index_select(0, order))
 
     @property
     def capturable(self) -> bool:
         """Whether its products are kernels of fixed shapes on CUDA, which a CUDA graph can capture."""
-        return (
-            self.lasting and self.columns.dtype == torch.int32 and self.values.is_cuda and kernels.available()
-        )
+        pattern = self.pattern
+        fits = pattern.lasting and pattern.columns.dtype == torch.int32
+        return fits and self.values.is_cuda and kernels.available()
 
     def select(self, chosen: Tensor) -> "SparseMatrix":
         """The chosen rows, in the order given; repeats are allowed."""
         if self.columns.device.type == "cpu":
-            return SparseMatrix(*tensors_of(self._as_scipy[chosen.numpy()]), num_columns=self.num_columns)
+            pointers, columns, values = tensors_of(self._as_scipy[chosen.numpy()])
+            return SparseMatrix(Pattern(pointers, columns, self.num_columns), values)
         starts = self.rows[chosen]
         counts = self.rows[chosen + 1] - starts
         pointers = torch.zeros(len(chosen) + 1, dtype=self.rows.dtype, device=self.rows.device)
@@ -140,12 +133,14 @@ class SparseMatrix:
         total = int(pointers[-1])
         offsets = (starts - pointers[:-1]).repeat_interleave(counts, output_size=total)
         entries = offsets + torch.arange(total, device=offsets.device)
-        return SparseMatrix(pointers, self.columns[entries], self.values[entries], self.num_columns)
+        pattern = Pattern(pointers, self.columns[entries], self.num_columns)
+        return SparseMatrix(pattern, self.values[entries])
 
     def restrict(self) -> tuple["SparseMatrix", Tensor]:
         """The same matrix without empty columns, and the columns that it keeps in ascending order."""
         used, indices = distinct(self.columns, self.num_columns)
-        return SparseMatrix(self.rows, indices.to(self.columns.dtype), self.values, len(used)), used
+        pattern = Pattern(self.rows, indices.to(self.columns.dtype), len(used))
+        return SparseMatrix(pattern, self.values), used
 
     def dense(self) -> Tensor:
         """The matrix with its zeros."""

@@ -11,6 +11,7 @@ from spgcl.engine.all_pairs import extended
 from spgcl.engine.device import is_accelerator
 from spgcl.engine.encoders import BatchNorm
 from spgcl.engine.kernels import nearest
+from spgcl.engine.patterns import Pattern
 from spgcl.engine.similarity import largest
 from spgcl.engine.tensors import SparseMatrix
 from spgcl.graph import Graph
@@ -242,11 +243,13 @@ class AFGRL(Method[PreparedPairs]):
         if is_accelerator(kept.device):
             # Zeros instead of missing entries: shapes are the same at every step, which can be captured.
             ends = torch.arange(0, kept.numel() + 1, kept.shape[1], device=chosen.device)
-            return SparseMatrix(ends, chosen.reshape(-1), kept.reshape(-1).to(known.dtype), num_nodes)
+            pattern = Pattern(ends, chosen.reshape(-1), num_nodes)
+            return SparseMatrix(pattern, kept.reshape(-1).to(known.dtype))
         pointers = torch.zeros(num_nodes + 1, dtype=torch.int64, device=chosen.device)
         torch.cumsum(kept.sum(dim=1), 0, out=pointers[1:])
         columns = chosen[kept]
-        return SparseMatrix(pointers, columns, torch.ones(len(columns), device=columns.device), num_nodes)
+        ones = torch.ones(len(columns), device=columns.device)
+        return SparseMatrix(Pattern(pointers, columns, num_nodes), ones)
 
     def after_step(self, step: int) -> None:
         """Move the target towards the online encoder."""

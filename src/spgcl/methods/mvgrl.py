@@ -9,6 +9,7 @@ from torch import Tensor
 
 from spgcl.engine.device import by_device, can_capture
 from spgcl.engine.encoders import Activation, BatchNorm
+from spgcl.engine.patterns import Pattern
 from spgcl.engine.tensors import DENSE_FROM, GraphTensors, SparseMatrix
 from spgcl.graph import Graph
 from spgcl.methods.memory import require_bytes
@@ -125,13 +126,10 @@ class FullMatrix(SparseMatrix):
     def of(cls, matrix: sparse.csr_array, device: torch.device, *, symmetric: bool = False) -> "FullMatrix":
         """Copy a SciPy matrix to a device, zeros included."""
         height, width = matrix.shape
-        return cls(
-            rows=torch.arange(0, height * width + 1, width, dtype=torch.int32, device=device),
-            columns=torch.arange(width, dtype=torch.int32, device=device).repeat(height),
-            values=torch.as_tensor(matrix.toarray().reshape(-1), device=device),
-            num_columns=width,
-            symmetric=symmetric,
-        )
+        rows = torch.arange(0, height * width + 1, width, dtype=torch.int32, device=device)
+        columns = torch.arange(width, dtype=torch.int32, device=device).repeat(height)
+        values = torch.as_tensor(matrix.toarray().reshape(-1), device=device)
+        return cls(Pattern(rows, columns, width), values, symmetric)
 
     @property
     def capturable(self) -> bool:

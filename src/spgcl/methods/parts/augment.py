@@ -13,6 +13,7 @@ from torch import Tensor
 
 from spgcl.engine.autograd import apply
 from spgcl.engine.device import is_accelerator
+from spgcl.engine.patterns import Pattern
 from spgcl.engine.tensors import GraphTensors, SparseMatrix
 
 # Probability that a random walk which visits a known node restarts elsewhere.
@@ -125,12 +126,9 @@ def shuffle_nodes(graph: GraphTensors, generator: torch.Generator) -> GraphTenso
     order = torch.randperm(graph.num_nodes, generator=generator, device=graph.device)
     features = graph.features
     if isinstance(features, SparseMatrix):
-        parts = (features.rows, features.columns, features.values, features.num_columns)
         if isinstance(features, Shuffled):
             order = features.order[order]
-        return replace(
-            graph, features=Shuffled(*parts, lasting=features.lasting, known=features.pattern, order=order)
-        )
+        return replace(graph, features=Shuffled(features.pattern, features.values, order=order))
     return replace(graph, features=features[order])
 
 
@@ -214,7 +212,8 @@ def with_entries(
     bounds = torch.arange(graph.num_nodes + 1, dtype=sources.dtype, device=graph.device)
     rows = torch.searchsorted(sources, bounds).to(old.rows.dtype)
     columns = targets.to(old.columns.dtype)
-    return normalised(graph, SparseMatrix(rows, columns, values, old.num_columns, old.symmetric))
+    pattern = Pattern(rows, columns, old.num_columns)
+    return normalised(graph, SparseMatrix(pattern, values, old.symmetric))
 
 
 def normalised(graph: GraphTensors, weights: SparseMatrix) -> GraphTensors:
