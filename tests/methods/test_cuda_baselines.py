@@ -13,8 +13,8 @@ from spgcl.engine.tensors import GraphTensors, SparseMatrix
 from spgcl.methods import METHODS, Supervision, create, parameters
 from spgcl.methods.method import Prepared
 from spgcl.methods.parts.augment import drop_edges, mask_features, shuffle_nodes
-from spgcl.training.loop import Checkpoint, train
-from spgcl.training.step import WARM_UP, Step
+from spgcl.training.loop import train
+from spgcl.training.step import WARM_UP, Checkpoint, Step
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
 

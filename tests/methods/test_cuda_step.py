@@ -18,8 +18,8 @@ from spgcl.engine.tensors import GraphTensors
 from spgcl.methods import create
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.pools import neighbourhood_lists
-from spgcl.training.loop import Checkpoint, History, train
-from spgcl.training.step import WARM_UP
+from spgcl.training.loop import History, train
+from spgcl.training.step import WARM_UP, Checkpoint
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
 

@@ -1,18 +1,18 @@
-"""Checks of labels, embeddings and splits before an evaluation."""
+"""Checks of labels, embeddings and splits before an evaluation; the digest of a task."""
 
-from typing import TYPE_CHECKING, Any
+import hashlib
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from spgcl.datasets.dataset import Splits
 from spgcl.engine.similarity import comparable_rows
 from spgcl.errors import InputError, unknown
 from spgcl.evaluation.scores import METRICS
-
-if TYPE_CHECKING:
-    from spgcl.datasets.dataset import Splits
+from spgcl.graph import Graph
 
 
 def checked_labels(labels: Any, num_nodes: int) -> NDArray[np.int64]:
@@ -64,7 +64,7 @@ def comparable_embeddings(embeddings: Any) -> NDArray[np.float32]:
 
 
 def checked_task(
-    embeddings: Any, labels: Any, splits: "Splits", metric: str, device: str | torch.device
+    embeddings: Any, labels: Any, splits: Splits, metric: str, device: str | torch.device
 ) -> tuple[Tensor, Tensor, int]:
     """Embeddings and labels on a device, and the number of classes, checked against splits and metric."""
     vectors = checked_embeddings(embeddings)
@@ -90,3 +90,11 @@ def _check_part(part: str, masks: NDArray[np.bool_], labels: NDArray[np.int64], 
         for split, mask in enumerate(masks):
             if len(np.unique(labels[mask])) < 2:
                 raise InputError(f"the {part} part of split {split} holds one class only; roc_auc needs both")
+
+
+def task_digest(graph: Graph, labels: NDArray[np.int64], splits: Splits) -> str:
+    """A digest of a graph with its labels and splits, so that only scores of the same task are compared."""
+    state = hashlib.sha256(graph.digest.encode() + labels.tobytes())
+    for part in ("train", "validation", "test"):
+        state.update(getattr(splits, part).tobytes())
+    return state.hexdigest()

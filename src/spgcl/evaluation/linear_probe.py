@@ -20,13 +20,14 @@ Here all splits and restarts are trained at once, and validation rows meet the w
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from spgcl.datasets.dataset import Splits
 from spgcl.engine.device import can_capture, is_accelerator
 from spgcl.engine.fixed_rows import fixed_rows
 from spgcl.engine.optimiser import Adam
@@ -36,9 +37,6 @@ from spgcl.evaluation.checks import checked_task
 from spgcl.evaluation.metrics import MEASURES
 from spgcl.evaluation.scores import Scores, SplitScore
 from spgcl.evaluation.stacking import STACK_BYTES, Stack, logits_of, nodes_of, stacks
-
-if TYPE_CHECKING:
-    from spgcl.datasets.dataset import Splits
 
 _SEED = 0
 _EPOCHS = 1000
@@ -53,7 +51,7 @@ _CACHED_BYTES = 2**22
 def probe(
     embeddings: Any,
     labels: Any,
-    splits: "Splits",
+    splits: Splits,
     *,
     metric: str = "accuracy",
     starts: int | None = None,
@@ -98,7 +96,7 @@ def probe(
 def predict_first_split(
     embeddings: Any,
     labels: Any,
-    splits: "Splits",
+    splits: Splits,
     *,
     metric: str = "accuracy",
     device: str | torch.device = "cpu",
@@ -125,7 +123,7 @@ def initial_weights(
     return weights, torch.empty(shape).uniform_(-bound, bound, generator=generator)
 
 
-def _stacks(vectors: Tensor, labels: Tensor, splits: "Splits", columns: int) -> Iterator[Stack]:
+def _stacks(vectors: Tensor, labels: Tensor, splits: Splits, columns: int) -> Iterator[Stack]:
     most_bytes = STACK_BYTES if is_accelerator(vectors.device) else _CACHED_BYTES
     return stacks(vectors, labels, splits, columns, most_bytes=most_bytes)
 
@@ -182,7 +180,7 @@ class _Best:
         """Weights (starts, classes, width) and biases of one split of the stack."""
         return self.weights[index, ..., :width], self.weights[index, ..., width]
 
-    def scores(self, stack: Stack, vectors: Tensor, labels: Tensor, splits: "Splits") -> list[SplitScore]:
+    def scores(self, stack: Stack, vectors: Tensor, labels: Tensor, splits: Splits) -> list[SplitScore]:
         """Read the test part of every split, once."""
         records = []
         for index, split in enumerate(stack.splits):

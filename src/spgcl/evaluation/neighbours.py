@@ -1,12 +1,13 @@
 """Nearest neighbours by cosine similarity: the k-NN classifier and the search for similar nodes."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from spgcl.datasets.dataset import Splits
 from spgcl.engine.similarity import comparable_rows, nearest_rows, squared_lengths, unit_rows
 from spgcl.errors import InputError
 from spgcl.evaluation.checks import checked_task, comparable_embeddings
@@ -14,14 +15,11 @@ from spgcl.evaluation.metrics import MEASURES
 from spgcl.evaluation.scores import Scores, SplitScore
 from spgcl.evaluation.stacking import nodes_of
 
-if TYPE_CHECKING:
-    from spgcl.datasets.dataset import Splits
-
 
 def knn(
     embeddings: Any,
     labels: Any,
-    splits: "Splits",
+    splits: Splits,
     *,
     neighbours: int = 10,
     metric: str = "accuracy",

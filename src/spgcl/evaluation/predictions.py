@@ -1,22 +1,18 @@
 """Supervised models scored by their own predictions."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
+from spgcl.datasets.dataset import Splits
 from spgcl.errors import InputError
 from spgcl.evaluation.checks import checked_task
 from spgcl.evaluation.metrics import MEASURES
 from spgcl.evaluation.scores import Scores, SplitScore
 from spgcl.evaluation.stacking import nodes_of
 
-if TYPE_CHECKING:
-    from spgcl.datasets.dataset import Splits
 
-
-def score_predictions(
-    class_scores: Any, labels: Any, splits: "Splits", *, metric: str = "accuracy"
-) -> Scores:
+def score_predictions(class_scores: Any, labels: Any, splits: Splits, *, metric: str = "accuracy") -> Scores:
     """Score each model on the validation and test nodes of its own split.
 
     Args:

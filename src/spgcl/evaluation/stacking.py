@@ -2,17 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from spgcl.datasets.dataset import Splits
 from spgcl.engine.fixed_rows import BLOCK_ROWS, free_columns
-
-if TYPE_CHECKING:
-    from spgcl.datasets.dataset import Splits
 
 STACK_BYTES = 2**30
 _TEST_ROWS = 2**15
@@ -57,7 +55,7 @@ def padded_width(width: int) -> int:
 
 
 def stacks(
-    vectors: Tensor, labels: Tensor, splits: "Splits", columns: int, *, most_bytes: int = STACK_BYTES
+    vectors: Tensor, labels: Tensor, splits: Splits, columns: int, *, most_bytes: int = STACK_BYTES
 ) -> Iterator[Stack]:
     """All splits in one group if that is cheaper, else stacks of as many splits as fit into `most_bytes`.
 
@@ -80,7 +78,7 @@ def stacks(
         yield _stack(vectors, labels, splits, range(start, min(start + count, len(splits))), members=1)
 
 
-def _stack(vectors: Tensor, labels: Tensor, splits: "Splits", chosen: range, *, members: int) -> Stack:
+def _stack(vectors: Tensor, labels: Tensor, splits: Splits, chosen: range, *, members: int) -> Stack:
     train = splits.train[chosen.start : chosen.stop].reshape(-1, members, splits.train.shape[1])
     validation = splits.validation[chosen.start : chosen.stop]
     train_rows, train_labels = _rows(vectors, labels, train, BLOCK_ROWS)

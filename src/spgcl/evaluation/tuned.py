@@ -1,11 +1,12 @@
 """A linear probe trained to its optimum, with its L2 strength chosen on the validation part."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from spgcl.datasets.dataset import Splits
 from spgcl.engine.device import is_accelerator
 from spgcl.engine.similarity import comparable_rows
 from spgcl.errors import InputError
@@ -15,9 +16,6 @@ from spgcl.evaluation.minimise import minimise
 from spgcl.evaluation.scores import Scores, SplitScore
 from spgcl.evaluation.stacking import Stack, logits_of, nodes_of, stacks
 
-if TYPE_CHECKING:
-    from spgcl.datasets.dataset import Splits
-
 STRENGTHS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6, 1e-7)
 
 _STACK_BYTES = 2**29
@@ -26,7 +24,7 @@ _STACK_BYTES = 2**29
 def tuned_probe(
     embeddings: Any,
     labels: Any,
-    splits: "Splits",
+    splits: Splits,
     *,
     metric: str = "accuracy",
     strengths: Sequence[float] = STRENGTHS,

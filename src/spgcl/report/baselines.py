@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from spgcl.errors import InputError
+from spgcl.evaluation.checks import task_digest
 from spgcl.evaluation.linear_probe import probe
-from spgcl.evaluation.task import task_digest
 from spgcl.evaluation.tuned import tuned_probe
 from spgcl.files import replacing
 from spgcl.methods import find, parameters

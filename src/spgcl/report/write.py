@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from spgcl.engine.device import scoring_device
 from spgcl.errors import InputError, note
-from spgcl.evaluation.task import task_digest
+from spgcl.evaluation.checks import task_digest
 from spgcl.report.columns import read_columns
 from spgcl.report.comparison import compare_runs
 from spgcl.report.material import Material

@@ -11,7 +11,7 @@ from spgcl.datasets import Splits
 from spgcl.engine.device import scoring_device
 from spgcl.errors import InputError, note
 from spgcl.evaluation import cluster, knn, link_scores, probe, score_predictions, tuned_probe
-from spgcl.evaluation.task import task_digest
+from spgcl.evaluation.checks import task_digest
 from spgcl.files import replacing
 from spgcl.graph import Graph
 from spgcl.methods import Supervision, find

@@ -30,7 +30,8 @@ from spgcl.runs.record import (
 )
 from spgcl.runs.sources import HeldOut
 from spgcl.training.fitting import fit
-from spgcl.training.loop import Checkpoint, Controls
+from spgcl.training.loop import Controls
+from spgcl.training.step import Checkpoint
 
 # Made with labels; obsolete once there are others.
 SCORED_FILES = ("eval.json", "report.html")

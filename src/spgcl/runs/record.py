@@ -23,7 +23,7 @@ from spgcl.io.embeddings import Format, read_embeddings
 from spgcl.methods import create
 from spgcl.methods.method import Method
 from spgcl.runs.sources import HeldOut
-from spgcl.training.loop import Checkpoint
+from spgcl.training.step import Checkpoint
 
 # Increased when earlier records can no longer be read.
 FORMAT = 1

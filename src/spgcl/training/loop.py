@@ -11,11 +11,10 @@ import torch
 from torch import Tensor
 
 from spgcl.engine.device import is_accelerator
-from spgcl.engine.optimiser import Adam
 from spgcl.errors import InputError
 from spgcl.methods.method import Method, Prepared
 from spgcl.training.advice import remedies
-from spgcl.training.step import Step
+from spgcl.training.step import Checkpoint, Step
 
 Observer = Callable[[Method, Prepared], dict[str, float]]
 
@@ -38,23 +37,6 @@ class History:
     observations: list[dict[str, float]] = field(default_factory=list)
     resumed_from: int | None = None
     finished: bool = False
-
-
-@dataclass
-class Checkpoint:
-    """Everything that the next step depends on after `step` steps, with the history so far."""
-
-    step: int
-    weights: dict[str, Tensor]
-    optimiser: dict[str, Tensor]
-    generator: Tensor
-    memory: dict[str, Tensor]
-    losses: list[float]
-    observations: list[dict[str, float]]
-
-    def is_finite(self) -> bool:
-        """Whether training can continue from these weights."""
-        return all(bool(value.isfinite().all()) for value in self.weights.values())
 
 
 @dataclass(frozen=True)
@@ -100,16 +82,17 @@ def train(method: Method, prepared: Prepared, *, seed: int, **controls: Any) -> 
     prepared.watching = control.observe_every > 0
     if not method.steps:
         return History(observations=control.observations(method, prepared, 0), finished=True)
-    optimiser, generator = method.optimiser(), draws(seed, device)
+    take_step = Step(method, prepared, method.optimiser(), draws(seed, device))
     if control.start is None:
         history = History(observations=control.observations(method, prepared, 0))
     else:
-        history = _restore(control.start, method, prepared, optimiser, generator)
+        start = control.start
+        take_step.restore(start)
+        history = History(list(start.losses), list(start.observations), resumed_from=start.step)
     done = len(history.losses)
     losses = torch.full((method.steps,), math.nan, device=device)
     losses[:done] = torch.tensor(history.losses, device=device)
     saved = reported = time.monotonic()
-    take_step = Step(method, prepared, optimiser, generator)
     stopping = False
     while done < method.steps and not stopping:
         loss = take_step(done)
@@ -127,23 +110,18 @@ def train(method: Method, prepared: Prepared, *, seed: int, **controls: Any) -> 
         if save_due or report_due or not is_accelerator(device):
             _require_finite(losses, done, method)
         if report_due:
-            reported = _report(control.progress, done, losses)
+            if control.progress:
+                control.progress(done, float(losses[done - 1]))
+            reported = time.monotonic()
         history.observations += control.observations(method, prepared, done)
         if control.save and save_due and done < method.steps:
             history.losses = losses[:done].tolist()
-            control.save(_checkpoint(method, prepared, optimiser, generator, history))
+            control.save(take_step.checkpoint(history.losses, history.observations))
             saved = time.monotonic()
 
     history.losses = losses[:done].tolist()
     history.finished = done >= method.steps or not done
     return history
-
-
-def _report(progress: Callable[[int, float], None] | None, done: int, losses: Tensor) -> float:
-    """Report the last loss; returns the time."""
-    if progress:
-        progress(done, float(losses[done - 1]))
-    return time.monotonic()
 
 
 def draws(seed: int, device: torch.device) -> torch.Generator:
@@ -158,35 +136,3 @@ def _require_finite(losses: Tensor, done: int, method: Method) -> None:
     if len(bad):
         step = int(bad[0])
         raise InputError(f"the loss became {float(losses[step])} at step {step + 1}; {remedies(method)}")
-
-
-def _checkpoint(
-    method: Method,
-    prepared: Prepared,
-    optimiser: Adam,
-    generator: torch.Generator,
-    history: History,
-) -> Checkpoint:
-    return Checkpoint(
-        step=len(history.losses),
-        weights=method.state_dict(),
-        optimiser=optimiser.state(),
-        generator=generator.get_state(),
-        memory=prepared.memory,
-        losses=history.losses,
-        observations=history.observations,
-    )
-
-
-def _restore(
-    start: Checkpoint,
-    method: Method,
-    prepared: Prepared,
-    optimiser: Adam,
-    generator: torch.Generator,
-) -> History:
-    method.load_state_dict(start.weights)
-    optimiser.load(start.optimiser)
-    generator.set_state(start.generator)
-    prepared.memory.update({name: value.to(prepared.graph.device) for name, value in start.memory.items()})
-    return History(list(start.losses), list(start.observations), resumed_from=start.step)

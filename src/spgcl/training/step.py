@@ -1,6 +1,7 @@
 """One update of the weights: computed operation by operation, or captured once on CUDA and replayed."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -14,6 +15,23 @@ from spgcl.methods.method import Method, Prepared
 WARM_UP = 3
 
 
+@dataclass
+class Checkpoint:
+    """Everything that the next step depends on after `step` steps, with the history so far."""
+
+    step: int
+    weights: dict[str, Tensor]
+    optimiser: dict[str, Tensor]
+    generator: Tensor
+    memory: dict[str, Tensor]
+    losses: list[float]
+    observations: list[dict[str, float]]
+
+    def is_finite(self) -> bool:
+        """Whether training can continue from these weights."""
+        return all(bool(value.isfinite().all()) for value in self.weights.values())
+
+
 class Step:
     """Loss, gradients and update of a method.
 
@@ -22,11 +40,7 @@ class Step:
     """
 
     def __init__(
-        self,
-        method: Method,
-        prepared: Prepared,
-        optimiser: Adam,
-        generator: torch.Generator,
+        self, method: Method, prepared: Prepared, optimiser: Adam, generator: torch.Generator
     ) -> None:
         self._method, self._prepared = method, prepared
         self._optimiser, self._generator = optimiser, generator
@@ -48,6 +62,26 @@ class Step:
         replay, loss = self._captured
         replay()
         return loss
+
+    def checkpoint(self, losses: list[float], observations: list[dict[str, float]]) -> Checkpoint:
+        """The state after as many steps as there are losses."""
+        return Checkpoint(
+            step=len(losses),
+            weights=self._method.state_dict(),
+            optimiser=self._optimiser.state(),
+            generator=self._generator.get_state(),
+            memory=self._prepared.memory,
+            losses=losses,
+            observations=observations,
+        )
+
+    def restore(self, start: Checkpoint) -> None:
+        """Continue from a checkpoint."""
+        self._method.load_state_dict(start.weights)
+        self._optimiser.load(start.optimiser)
+        self._generator.set_state(start.generator)
+        device = self._prepared.graph.device
+        self._prepared.memory.update({name: value.to(device) for name, value in start.memory.items()})
 
     def _compute(self, number: int) -> Tensor | None:
         loss = self._method.loss(self._prepared, number, self._generator)
