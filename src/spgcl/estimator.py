@@ -14,7 +14,7 @@ from spgcl.graph import Graph
 from spgcl.graph.checks import checked_seed
 from spgcl.io.labels import number_labels
 from spgcl.methods import Supervision, find, parameters, resolved_settings
-from spgcl.training.fitting import as_learned, embed, fit
+from spgcl.training.fitting import Fitted, as_learned, embed, fit
 
 
 class Embedder:
@@ -91,6 +91,10 @@ class Embedder:
         `spgcl.evaluation.score_predictions` with `labels_`. Do not probe them: the test nodes of one model
         are training nodes of another.
         """
+        self._fit(graph, y)
+        return self
+
+    def _fit(self, graph: Any, y: Any) -> Fitted:
         source = self._read(graph)
         supervised = find(self.method).supervised and y is not None
         labels, names = number_labels(y, source.num_nodes, origin="y") if supervised else (None, ())
@@ -110,7 +114,7 @@ class Embedder:
         self.labels_, self.classes_ = labels, names
         self.n_features_in_, self.feature_names_in_ = source.num_features, source.feature_names
         self._fitted_on, self._directed = source.digest, source.directed
-        return self
+        return fitted
 
     def transform(self, graph: Any) -> NDArray[np.float32]:
         """Embeddings of the nodes of this graph, in row order; it may have new nodes or be another graph."""
@@ -131,7 +135,7 @@ class Embedder:
 
     def fit_transform(self, graph: Any, y: Any = None) -> NDArray[np.float32]:
         """Train on a graph and embed its nodes."""
-        return self.fit(graph, y).transform(graph)
+        return self._fit(graph, y).embed()
 
     def _read(self, graph: Any) -> Graph:
         """A graph; features may be missing only if the method ignores them."""
@@ -156,6 +160,6 @@ def _require_known(method: str, settings: Mapping[str, Any]) -> None:
 
 def _supervision(graph: Any, labels: NDArray[np.int64], names: tuple[str, ...]) -> Supervision:
     if "-1" in names:
-        warnings.warn("y: -1 is taken as a class; give None or NaN for a node without a label", stacklevel=3)
+        warnings.warn("y: -1 is taken as a class; give None or NaN for a node without a label", stacklevel=4)
     splits = graph.splits if isinstance(graph, Dataset) else random_splits(labels, seed=0, stratified=True)
     return Supervision.of(labels, splits)
