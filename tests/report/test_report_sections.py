@@ -87,7 +87,7 @@ def test_the_command_of_the_summary_makes_the_same_run(people, tmp_path, capsys)
     for name in ("embeddings.csv", "model.safetensors", "held_out_edges.npz"):
         assert (again / name).read_bytes() == (out / name).read_bytes()
     # Whatever decides a run is in its command, and whatever is recorded of the graph.
-    for name in (*DECIDING, "history", "preset"):
+    for name in (*DECIDING, "settings", "graph", "supervision", "history", "preset"):
         assert getattr(read_run(again), name) == getattr(read_run(out), name)
 
 

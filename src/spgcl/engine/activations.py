@@ -85,17 +85,18 @@ def normalise(
     The statistics come from all rows. The caller counts the batches. In training a bias may be passed that
     was not added to the values: batch norm would cancel it, so only the running mean gets it.
     """
-    mean, variance = _part(norm.running_mean, columns), _part(norm.running_var, columns)
-    scale, shift = _part(norm.weight, columns), _part(norm.bias, columns)
+    assert norm.running_mean is not None and norm.running_var is not None
+    mean, variance = norm.running_mean[columns], norm.running_var[columns]
+    scale, shift = (norm.weight[columns], norm.bias[columns]) if norm.affine else (None, None)
     momentum = norm.momentum or 0.0
     # Torch saves the running mean for the backward pass, so it must not change in place.
-    moved = mean if bias is None or mean is None else mean.clone()
+    moved = mean if bias is None else mean.clone()
     if rows is not None and norm.training and values.device.type == "cpu" and len(values) > 1:
         result = apply(_NormalRows, values, scale, shift, rows, moved, variance, momentum, norm.eps)
     else:
         result = batch_norm(values, moved, variance, scale, shift, norm.training, momentum, norm.eps)
         result = result if rows is None else result.index_select(0, rows)
-    if bias is not None and mean is not None and moved is not None:
+    if bias is not None:
         mean.copy_(torch.add(moved, bias.detach(), alpha=momentum))
     return result
 
@@ -121,10 +122,6 @@ def folded(weight: Tensor, bias: Tensor, norm: nn.BatchNorm1d) -> tuple[Tensor, 
         factor = factor * norm.weight
     shift = (bias - norm.running_mean) * factor
     return weight * factor, shift + norm.bias if norm.affine else shift
-
-
-def _part(values: Tensor | None, columns: slice) -> Tensor | None:
-    return None if values is None else values[columns]
 
 
 class _NormalRows(torch.autograd.Function):

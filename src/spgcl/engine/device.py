@@ -107,9 +107,9 @@ def machine_memory() -> int:
         return sys.maxsize
 
 
-def forget_peak_memory(device: str) -> None:
+def forget_peak_memory(device: torch.device) -> None:
     """Reset CUDA's peak for `peak_memory_mib`; that of the process cannot be reset."""
-    if torch.device(device).type == "cuda":
+    if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
 
 

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from spgcl.engine.autograd import apply
+from spgcl.engine.device import by_device
 from spgcl.engine.tensors import SparseMatrix
 
 # Numbers in a block of rows: few enough for a processor's cache, or for an accelerator's memory.
@@ -115,8 +116,7 @@ def _blocks(vectors: Tensor, *parts: Tensor) -> Iterator[tuple[Tensor, ...]]:
 
 
 def _block_size(vectors: Tensor) -> int:
-    numbers = _CACHED_NUMBERS.get(vectors.device.type, _CACHED_NUMBERS["cuda"])
-    return max(1, numbers // vectors.shape[1])
+    return max(1, by_device(_CACHED_NUMBERS, vectors.device) // vectors.shape[1])
 
 
 def _sums(like: Tensor, rows: Tensor, columns: Tensor, weights: Tensor, vectors: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from spgcl.engine.kernels.sparse import all_rows
 from spgcl.engine.patterns import Pattern, tensors_of
 from spgcl.graph import Graph
 from spgcl.graph.checks import Features
-from spgcl.graph.propagate import normalised_adjacency
+from spgcl.graph.propagate import inverse, normalised_adjacency
 
 # Above this fraction of non-zeros a dense product is faster: measured on CPU, set lower on accelerators.
 DENSE_FROM = {"cpu": 0.1, "cuda": 0.02}
@@ -269,7 +269,7 @@ class GraphTensors:
 def divided_by_row_sums(features: Features) -> Features:
     """Rows divided by the sum of their absolute values; rows of zeros stay zero."""
     sums = np.asarray(abs(features).sum(axis=1), dtype=np.float32).reshape(-1)
-    scale = np.divide(1, sums, out=np.zeros_like(sums), where=sums > 0)
+    scale = inverse(sums)
     if sparse.issparse(features):
         return sparse.csr_array(sparse.diags_array(scale) @ features)
     return features * scale[:, None]

@@ -38,28 +38,16 @@ MEASURES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"accuracy": accuracy,
 
 
 def normalised_mutual_information(classes: Tensor, clusters: Tensor) -> float:
-    """Mutual information of two labelings over the mean of their entropies; 1 if both are constant.
-
-    Args:
-        classes: Class of every row, from 0.
-        clusters: Cluster of every row, from 0.
-    """
+    """Mutual information of two labelings over the mean of their entropies; 1 if both are constant."""
     counts = _contingency(classes, clusters)
-    first, second, both = (
-        _entropy(part) for part in (counts.sum(dim=1), counts.sum(dim=0), counts.flatten())
-    )
+    first, second, both = (_entropy(part) for part in (counts.sum(dim=1), counts.sum(dim=0), counts))
     if first == second == 0:
         return 1.0
     return max(0.0, 2 * (first + second - both) / (first + second))
 
 
 def adjusted_rand_index(classes: Tensor, clusters: Tensor) -> float:
-    """Fraction of row pairs on which two labelings agree, rescaled to 0 for random labelings and at most 1.
-
-    Args:
-        classes: Class of every row, from 0.
-        clusters: Cluster of every row, from 0.
-    """
+    """Fraction of row pairs on which two labelings agree, rescaled: 0 for random labelings, at most 1."""
     counts = _contingency(classes, clusters)
     first, second, both = (_pairs(part) for part in (counts.sum(dim=1), counts.sum(dim=0), counts))
     if first == second == both:

@@ -78,8 +78,7 @@ class Scores:
         """Plain values for JSON, without the fields that are empty for this protocol."""
         record = asdict(self)
         record["splits"] = [
-            {name: value for name, value in asdict(score).items() if value is not None}
-            for score in self.splits
+            {name: value for name, value in score.items() if value is not None} for score in record["splits"]
         ]
         return record
 

@@ -59,12 +59,7 @@ def stacks(
 ) -> Iterator[Stack]:
     """All splits in one group if that is cheaper, else stacks of as many splits as fit into `most_bytes`.
 
-    Args:
-        vectors: Embeddings of all nodes.
-        labels: Classes of all nodes.
-        splits: Training and validation nodes.
-        columns: How many weight vectors per split the rows are multiplied with.
-        most_bytes: Limit of a stack that is not one group.
+    The rows of a split are multiplied with as many weight vectors as there are `columns`.
     """
     num_train, num_validation = (int(part.sum(axis=1).max()) for part in (splits.train, splits.validation))
     num_shared = int(np.logical_or.reduce(splits.train).sum())
@@ -89,11 +84,7 @@ def _stack(vectors: Tensor, labels: Tensor, splits: Splits, chosen: range, *, me
 def _rows(vectors: Tensor, labels: Tensor, masks: NDArray[np.bool_], multiple: int) -> tuple[Tensor, Tensor]:
     """Rows of any member of each group, and their labels for each member, -1 if it does not have the row.
 
-    Args:
-        vectors: Embeddings of all nodes.
-        labels: Classes of all nodes.
-        masks: Which nodes, shape (groups, members, nodes).
-        multiple: The number of rows is padded to a multiple of this.
+    Masks have the shape (groups, members, nodes); the number of rows is padded to a multiple.
     """
     shared, width = np.logical_or.reduce(masks, axis=1), vectors.shape[1]
     num_rows = -int(shared.sum(axis=1).max()) // multiple * -multiple

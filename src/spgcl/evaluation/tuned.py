@@ -83,13 +83,8 @@ def fit_regressions(
 ) -> Tensor:
     """Weights of every split at every strength, shape (splits, strengths, classes, padded width).
 
-    Args:
-        stack: Rows of the splits.
-        num_classes: How many classes there are.
-        strengths: L2 strengths.
-        width: Columns of the rows before the one that the bias is multiplied with.
-        tolerance: Largest gradient entry, in scaled weights, of a finished regression.
-        iterations: Maximum number of steps.
+    The rows of the stack have `width` columns before the one that the bias is multiplied with. A regression
+    is finished if the largest gradient entry, in scaled weights, is within the tolerance.
     """
     axes = _principal_axes(stack.train[..., :width].double()).to(stack.train)
     rows = torch.cat([stack.train[..., :width] @ axes, stack.train[..., width:]], dim=2)

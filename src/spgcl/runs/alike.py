@@ -14,14 +14,7 @@ from spgcl.training.fitting import as_learned
 
 
 def resolve_alike(graph: str, options: GraphOptions, run: Path, recorded: dict[str, Any]) -> Loaded:
-    """The graph of GRAPH; direction, weights and structural features as for the run unless given.
-
-    Args:
-        graph: A data set's name, or a path.
-        options: As given for this graph.
-        run: The run's folder, for messages.
-        recorded: The run's record of its own graph.
-    """
+    """The graph of GRAPH; direction, weights and structural features as for the run unless given."""
     _require_agreement(graph, options, run, recorded)
     adopted = {} if is_dataset(graph) else _adopted(graph, options, recorded)
     words = ", ".join(

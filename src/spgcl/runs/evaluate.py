@@ -83,7 +83,7 @@ def evaluate_run(
     Args:
         folder: The run's folder.
         run: Its record.
-        loaded: Its graph with labels and splits, see `labelled`.
+        loaded: Its graph, see `labelled`.
         protocol: "paper" or "tuned".
         device: Where to compute.
         progress: Called from time to time with the finished fraction of the probe.

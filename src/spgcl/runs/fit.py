@@ -9,15 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from spgcl.engine.device import forget_peak_memory, peak_memory_mib
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.io import require_ids, write_embeddings
-from spgcl.methods import Method, Supervision
+from spgcl.methods import Supervision
 from spgcl.runs.plane import principal_plane
 from spgcl.runs.record import (
     Run,
@@ -51,13 +49,10 @@ RUN_FILES = (
     "baselines.json",
     *DERIVED_FILES,
 )
-# A run is only continued if these are the same, as they decide its bytes.
+# A run is only continued if these are the same, besides settings, graph and labels: they decide its bytes.
 DECIDING = (
     "method",
-    "settings",
     "seed",
-    "graph",
-    "supervision",
     "device",
     "threads",
     "precision",
@@ -128,7 +123,9 @@ def remove_files(folder: Path, names: Iterable[str]) -> None:
 
 def _require_same(earlier: Run, run: Run, folder: Path) -> None:
     advice = "resume with the same, or start over with --overwrite"
-    before, now = _decided(earlier), _decided(run)
+    before, now = (
+        {name: getattr(record, name) for name in DECIDING} | record.settings for record in (earlier, run)
+    )
     for name in {**before, **now}:
         if before.get(name) != now.get(name):
             values = f"{before.get(name)!r}, now it is {now.get(name)!r}"
@@ -138,12 +135,6 @@ def _require_same(earlier: Run, run: Run, folder: Path) -> None:
         raise InputError(f"{folder} was run on another graph ({source!r} as it was then); {advice}")
     if earlier.supervision != run.supervision:
         raise InputError(f"{folder} was trained with other labels or splits; {advice}")
-
-
-def _decided(run: Run) -> dict[str, Any]:
-    """The values that decide a run, other than its graph and labels."""
-    apart = ("graph", "supervision", "settings")
-    return {name: getattr(run, name) for name in DECIDING if name not in apart} | run.settings
 
 
 def fit_run(
@@ -156,23 +147,15 @@ def fit_run(
     held_out: HeldOut | None = None,
     controls: Controls | None = None,
 ) -> Run:
-    """Train, embed and write a run; continues from the folder's checkpoint unless it is to be replaced.
+    """Train, embed and write a run, with its results filled in; continues from the folder's checkpoint.
 
     The folder is first written to when there is a checkpoint or a result: a run that fails before that leaves
-    no trace, and an earlier run stays.
-
-    Args:
-        folder: Where the run is written.
-        graph: The graph to train on.
-        run: The record; its results are filled in.
-        replace_earlier: Whether this run replaces the one in the folder.
-        supervision: Labels, for a supervised method.
-        held_out: Edges and non-edges kept for link prediction, written into the folder.
-        controls: Progress and observations; checkpoints are those of the folder.
+    no trace, and an earlier run stays. With `replace_earlier`, no checkpoint is read and the earlier run's
+    files go. Of the controls, checkpoints are those of the folder.
     """
     require_ids(graph.node_ids, run.embedding_format)
     device = torch.device(run.device)
-    forget_peak_memory(run.device)
+    forget_peak_memory(device)
     writer = _Writer(folder, run, replace_earlier, held_out)
     fitted = fit(
         run.method,
@@ -194,7 +177,11 @@ def fit_run(
     run.seconds = {**fitted.seconds, "embed": time.perf_counter() - started}
     writer.begin()
     remove_files(folder, DERIVED_FILES)
-    _write_results(folder, run, fitted.method, embeddings, graph)
+    with ThreadPoolExecutor(1) as background:
+        weights = background.submit(save_method, folder, fitted.method, run)
+        plane = principal_plane(embeddings) if run.embedding_format == "parquet" else None
+        write_embeddings(folder, embeddings, graph.node_ids, run.embedding_format, plane)
+        weights.result()
     history = fitted.history
     run.status = "finished" if history.finished else "interrupted"
     run.steps, run.resumed_from = len(history.losses), history.resumed_from
@@ -231,16 +218,6 @@ class _Writer:
         if checkpoint.is_finite():
             self.begin()
             save_checkpoint(self.folder, checkpoint)
-
-
-def _write_results(
-    folder: Path, run: Run, method: Method, embeddings: NDArray[np.float32], graph: Graph
-) -> None:
-    with ThreadPoolExecutor(1) as background:
-        weights = background.submit(save_method, folder, method, run)
-        plane = principal_plane(embeddings) if run.embedding_format == "parquet" else None
-        write_embeddings(folder, embeddings, graph.node_ids, run.embedding_format, plane)
-        weights.result()
 
 
 def tidy(folder: Path) -> None:

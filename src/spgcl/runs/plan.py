@@ -40,19 +40,12 @@ class Request:
 
     Attributes:
         graph: A data set's name, or a path.
-        device: Where to compute.
-        options: How the graph's files are read.
         labels: A file of labels, or None.
         out: The run's folder; `runs/GRAPH-METHOD-SEED` if None.
-        method: One of METHODS.
-        preset: Named settings for a data set.
         settings: Hyper-parameters as given.
         seed: Seed of the first training.
         seeds: How many trainings; several have one folder each.
-        embedding_format: Format of the file of embeddings.
         hold_out_edges: Fraction of edges kept from training for link prediction.
-        precision: See `spgcl.engine.device.arithmetic`.
-        deterministic: See `spgcl.engine.device.arithmetic`.
         resume: Continue earlier runs in these folders.
         overwrite: Replace them.
         command: The command line, for the record.
@@ -79,15 +72,7 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """One training of a plan.
-
-    Attributes:
-        folder: The run's folder.
-        run: Its record, without results yet.
-        earlier: The record of the run that it continues, or None.
-        graph: The graph to train on.
-        held_out: Edges kept from it, and non-edges, or None.
-    """
+    """One training of a plan: the folder and the record of its run, which may continue an earlier one."""
 
     folder: Path
     run: Run
@@ -96,14 +81,9 @@ class Training:
     held_out: HeldOut | None
 
     @property
-    def is_done(self) -> bool:
-        """Whether an earlier run left nothing to do."""
-        return self.earlier is not None and is_whole(self.folder, self.earlier)
-
-    @property
-    def is_relabelled(self) -> bool:
-        """Whether an earlier run gets other labels."""
-        return self.earlier is not None and _labels_of(self.earlier) != _labels_of(self.run)
+    def finished(self) -> Run | None:
+        """The earlier run, if it left nothing to do."""
+        return self.earlier if self.earlier and is_whole(self.folder, self.earlier) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +93,6 @@ class Plan:
     request: Request
     loaded: Loaded
     folder: Path
-    settings: dict[str, Any]
     supervision: Supervision | None
     trainings: list[Training]
 
@@ -124,14 +103,14 @@ def plan(request: Request) -> Plan:
         raise InputError("--resume and --overwrite contradict each other; choose one")
     # Before the graph, which may take long to read.
     settings = resolved_settings(request.method, request.preset, request.graph, request.settings)
-    request, loaded = _read(request)
+    request, loaded = _read(replace(request, settings=settings))
     supervision = _supervision(request.method, loaded)
     for remark in loaded.graph.notes:
         note(remark)
     folder = request.out or Path("runs") / f"{loaded.name}-{request.method}-{request.seed}"
     if request.seeds > 1 and (folder / "run.json").exists():
         raise InputError(f"{folder} holds a single run; choose another --out for {request.seeds} retrainings")
-    planned = Plan(request, loaded, folder, settings, supervision, [])
+    planned = Plan(request, loaded, folder, supervision, [])
     for seed in range(request.seed, request.seed + request.seeds):
         planned.trainings.append(_training(planned, seed))
     return planned
@@ -147,7 +126,7 @@ def _training(plan: Plan, seed: int) -> Training:
         dataset=plan.loaded.name,
         method=request.method,
         preset=request.preset,
-        settings=plan.settings,
+        settings=request.settings,
         seed=seed,
         graph=describe_source(plan.loaded.source, options, request.labels, graph),
         device=str(request.device),
@@ -170,11 +149,11 @@ def carry_out(
 ) -> Iterator[tuple[Path, Run]]:
     """Train what is left to train, one run after the other; yields each folder with its finished record."""
     _make_room(plan)
-    observe = observer(plan.loaded.labels, positives=plan.settings.get("positives", 5))
+    observe = observer(plan.loaded.labels, positives=plan.request.settings.get("positives", 5))
     for training in plan.trainings:
-        if training.is_done and training.earlier is not None:
+        if training.finished:
             tidy(training.folder)
-            yield training.folder, training.earlier
+            yield training.folder, training.finished
             continue
         with watch(training.run) as controls:
             run = fit_run(
@@ -197,14 +176,15 @@ def _make_room(plan: Plan) -> None:
     if plan.request.overwrite and several:
         for leftover in set(plan.folder.glob("seed-*")) - {training.folder for training in plan.trainings}:
             remove_run(leftover)
-    if several and not all(training.is_done for training in plan.trainings):
+    if several and not all(training.finished for training in plan.trainings):
         remove_files(plan.folder, DERIVED_FILES)
     for training in plan.trainings:
-        if training.is_relabelled and training.earlier is not None:
-            _take_labels(training.earlier, training.run)
+        earlier = training.earlier
+        if earlier and _labels_of(earlier) != _labels_of(training.run):
+            _take_labels(earlier, training.run)
             for scored in {plan.folder, training.folder}:
                 remove_files(scored, SCORED_FILES)
-            write_run(training.folder, training.earlier)
+            write_run(training.folder, earlier)
 
 
 def _read(request: Request) -> tuple[Request, Loaded]:

@@ -92,12 +92,7 @@ def as_learned(
 ) -> Graph:
     """A graph to embed with learned weights, its feature columns in the order of the training graph's.
 
-    Args:
-        graph: The graph to embed.
-        digest: Digest of the training graph.
-        directed: Whether that was directed.
-        num_features: Width of its features.
-        feature_names: Names of its feature columns, if they had any.
+    All but the graph describes the training graph; its features may have had no names.
     """
     require_same_direction(graph, directed=directed)
     require_comparable(graph.feature_names, same_graph=graph.digest == digest)
@@ -118,15 +113,9 @@ def embed(
     digest: str,
     settings: Mapping[str, Any] | None = None,
 ) -> NDArray[np.float32]:
-    """Embeddings of a graph's nodes by a trained method.
+    """Embeddings of the nodes of the training graph, which has the digest, or of another if inductive.
 
-    Args:
-        name: Name of the method.
-        method: The method, on the device.
-        graph: The training graph or, for an inductive method, another one.
-        device: Where to compute.
-        digest: Digest of the training graph.
-        settings: Hyper-parameters of the method, for advice if memory runs out.
+    Settings are used for advice if memory runs out.
     """
     if not method.inductive and graph.digest != digest:
         raise InputError(f"{name} is transductive: it embeds its training graph only; fit it on this one")
