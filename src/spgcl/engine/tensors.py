@@ -102,13 +102,9 @@ class SparseMatrix:
     def _computed_transpose(self) -> "SparseMatrix":
         return self._reordered(*self.pattern.transposed)
 
-    @property
+    @cached_property
     def _transposed_parts(self) -> list["SparseMatrix"]:
         """Transposes of some rows at a time, whose products add up to that of the transpose."""
-        return [self] if self.symmetric else self._computed_parts
-
-    @cached_property
-    def _computed_parts(self) -> list["SparseMatrix"]:
         return [self._reordered(*part) for part in self.pattern.transposed_parts]
 
     def _reordered(self, pattern: Pattern, order: Tensor) -> "SparseMatrix":
@@ -172,7 +168,7 @@ class SparseMatrix:
         )
 
     def _transposed_times(self, dense: Tensor) -> Tensor:
-        if dense.device.type != "cpu":
+        if self.symmetric or dense.device.type != "cpu":
             return self.transposed._times(dense)
         first, *others = self._transposed_parts
         total, start = first._times(dense[: first.num_columns]), first.num_columns

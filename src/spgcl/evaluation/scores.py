@@ -16,10 +16,8 @@ class SplitScore:
     """Score of one classifier, in percent, and what was chosen by its validation score.
 
     Attributes:
-        split: Which split.
         start: Which random restart of the classifier.
         validation: Score on the validation part, the only one that choices depend on.
-        test: Score on the test part.
         epoch: Epoch whose weights were kept, counted from 1, if epochs were compared.
         strength: L2 strength that was kept, if strengths were compared.
     """
@@ -37,9 +35,7 @@ class Scores:
     """Test scores of an evaluation in percent.
 
     Attributes:
-        metric: "accuracy" or "roc_auc".
         protocol: How the classifiers were made.
-        mean: Mean of all test scores.
         std: Population standard deviation (ddof = 0), over the means of splits or over restarts.
         std_over: Which of the two, and restarts of what.
         splits: One record per split and restart.

@@ -23,7 +23,6 @@ class TransformedHomophily:
     """Homophily of the graph that joins every node to its most similar nodes, and how it was computed.
 
     Attributes:
-        homophily: Fraction of the joined pairs with the same class.
         anchors: How many nodes were joined to their most similar nodes.
         sampled: Whether the anchors are a sample; otherwise they are all nodes that can be compared.
     """

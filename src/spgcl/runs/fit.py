@@ -85,12 +85,6 @@ def open_folder(folder: Path, run: Run, *, resume: bool, overwrite: bool) -> Run
     return None
 
 
-def is_whole(folder: Path, run: Run) -> bool:
-    """Whether a run is finished and its weights and embeddings are there."""
-    files = ("model.safetensors", f"embeddings.{run.embedding_format}")
-    return run.status == "finished" and all((folder / name).exists() for name in files)
-
-
 def _require_writable(folder: Path) -> None:
     nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):

@@ -19,7 +19,6 @@ from spgcl.runs.fit import (
     SCORED_FILES,
     describe_source,
     fit_run,
-    is_whole,
     open_folder,
     remove_files,
     remove_run,
@@ -82,8 +81,11 @@ class Training:
 
     @property
     def finished(self) -> Run | None:
-        """The earlier run, if it left nothing to do."""
-        return self.earlier if self.earlier and is_whole(self.folder, self.earlier) else None
+        """The earlier run, if it left nothing to do: its weights and embeddings are there."""
+        if self.earlier is None or self.earlier.status != "finished":
+            return None
+        files = ("model.safetensors", f"embeddings.{self.earlier.embedding_format}")
+        return self.earlier if all((self.folder / name).exists() for name in files) else None
 
 
 @dataclass(frozen=True, eq=False)

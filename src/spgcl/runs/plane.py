@@ -2,7 +2,6 @@
 
 import importlib.util
 import warnings
-from typing import Any
 
 import numpy as np
 import torch
@@ -81,10 +80,15 @@ def umap_plane(
         similarities: Their cosine similarities.
         seed: Decides the layout.
     """
+    if not has_umap():
+        raise InputError(
+            "UMAP is not installed; install it with pip install 'spgcl[report]', or use --projection pca"
+        )
     with warnings.catch_warnings():
         # UMAP warns of parts that are not used here: TensorFlow, and transforming further nodes.
         warnings.simplefilter("ignore")
-        umap = _import_umap()
+        import umap
+
         own = np.arange(len(vectors))[:, None]
         indices = np.concatenate([own, nearest], axis=1).astype(np.int32)
         distances = np.concatenate([np.zeros_like(own), 1 - similarities], axis=1).clip(min=0)
@@ -107,13 +111,3 @@ def umap_plane(
     if not np.isfinite(points).all():
         return principal_plane(vectors)
     return Coordinates(np.ascontiguousarray(points, dtype=np.float32), "umap")
-
-
-def _import_umap() -> Any:
-    try:
-        import umap
-    except ImportError:
-        raise InputError(
-            "UMAP is not installed; install it with pip install 'spgcl[report]', or use --projection pca"
-        ) from None
-    return umap

@@ -35,10 +35,8 @@ class Loaded:
 
     Attributes:
         name: The data set's name, or the file's without its suffixes.
-        graph: The graph.
         labels: One class per node, -1 for unlabelled nodes; None if there are no labels.
         published: Splits of the data set or of the file, or None.
-        metric: "accuracy" or "roc_auc".
         class_names: Names of the classes, if they are known.
         path: The graph's file, or None for a data set.
     """

@@ -26,8 +26,6 @@ class Fitted:
     Attributes:
         method: The method, with its weights on the device.
         prepared: What it computed once for the graph.
-        settings: Hyper-parameters that it was given.
-        history: Losses and observations.
         seconds: Wall-clock time of `prepare` and `train`.
     """
 

@@ -27,7 +27,6 @@ class History:
     """The record of a training.
 
     Attributes:
-        losses: One per step.
         observations: Numbers observed between steps, each record with its `step`.
         resumed_from: Step of the checkpoint that this training continued, or None.
         finished: Whether all steps were done.
