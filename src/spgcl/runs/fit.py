@@ -67,8 +67,6 @@ def open_folder(folder: Path, run: Run, *, resume: bool, overwrite: bool) -> Run
 
     Nothing is written or removed here: an earlier run stays until there is something to replace it with.
     """
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file; choose another --out")
     _require_writable(folder)
     if not folder.exists() or all(_is_unfinished(path) for path in folder.iterdir()):
         return None
