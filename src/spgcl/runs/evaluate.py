@@ -120,7 +120,6 @@ def _with_labels(
     score = probe if protocol == "paper" else tuned_probe
     return {
         **score(*task, metric=metric, device=target, progress=progress).as_record(),
-        "protocol": protocol,
         "split_source": splits.source,
         "knn": knn(*task, metric=metric, device=target).as_record(),
         "clustering": cluster(embeddings, labels, device=target),
