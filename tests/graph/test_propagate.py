@@ -75,9 +75,3 @@ def test_sparse_features_become_dense_once_they_fill_up(monkeypatch):
     assert smoothed.dtype == np.float32
     power = np.linalg.matrix_power(normalised_adjacency(graph).toarray(), 2)
     np.testing.assert_allclose(smoothed, power @ graph.features.toarray(), atol=1e-5)
-
-
-def test_other_features_than_the_graphs_own_can_be_smoothed():
-    graph = make_graph()
-    other = np.eye(graph.num_nodes, dtype=np.float32)
-    np.testing.assert_allclose(smooth(graph, 1, other), normalised_adjacency(graph).toarray(), atol=1e-6)

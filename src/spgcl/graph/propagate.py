@@ -39,15 +39,15 @@ def inverse(sums: NDArray[Any]) -> NDArray[Any]:
     return inverted
 
 
-def smooth(graph: Graph, hops: int, features: Features | None = None) -> Features:
-    """Features, by default the graph's own, after `hops` propagations, S^hops X.
+def smooth(graph: Graph, hops: int) -> Features:
+    """Features after `hops` propagations, S^hops X.
 
     Sparse features stay sparse while that takes less memory, and then become dense block by block, so that
     the sparse and the dense form of a whole product are never in memory together.
     """
     if hops < 0:
         raise InputError(f"hops is {hops}; it must be 0 or more")
-    current = graph.features if features is None else features
+    current = graph.features
     if not hops:
         return current
     matrix = normalised_adjacency(graph)
