@@ -8,6 +8,17 @@ from spgcl.engine.tensors import SparseMatrix
 from spgcl.estimator import Embedder
 from spgcl.evaluation import probe
 
+# Settings of DeepWalk and node2vec for forty nodes.
+TINY_WALKS = {
+    "hidden": 8,
+    "walks": 3,
+    "walk_length": 6,
+    "window": 2,
+    "negatives": 3,
+    "steps": 12,
+    "learning_rate": 0.05,
+}
+
 
 def make_method(kind, num_features, *, seed=0, **settings):
     """A method of a class; unlike `create`, settings are not checked."""

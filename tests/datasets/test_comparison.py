@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from spgcl.cli.datasets import measure
-from spgcl.datasets.comparison import agrees, as_record, compare, incoming_homophily
+from spgcl.datasets.comparison import agrees, compare, incoming_homophily
 from spgcl.datasets.entries import entries
 from spgcl.datasets.storage import is_on_disk
 from spgcl.graph import Graph
@@ -18,21 +18,20 @@ def test_every_figure_agrees_or_is_explained(benchmark_folder, name):
     known = entries()[name]
     if not is_on_disk(known, known.files):
         pytest.skip(f"{name} is not among the benchmark files")
-    figures = compared(name)
-    for figure in figures:
-        differs = not agrees(figure.name, figure.loaded, figure.paper)
+    for key, figure in compared(name).items():
+        differs = not agrees(key, figure.loaded, figure.paper)
         assert bool(figure.why) == differs and figure.why != "not explained"
         if figure.counted_as_paper is not None:
-            assert agrees(figure.name, figure.counted_as_paper, figure.paper)
+            assert agrees(key, figure.counted_as_paper, figure.paper)
 
 
 @pytest.mark.parametrize(
     "name, paper", [("chameleon", 0.103), ("squirrel", 0.088), ("actor", 0.154), ("twitch-de", 0.529)]
 )
 def test_the_papers_node_homophily_is_that_of_the_directed_list(benchmark_folder, name, paper):
-    figure = as_record(compared(name))["node_homophily"]
-    assert figure["paper"] == paper and figure["counted_as_paper"] == pytest.approx(paper, abs=0.0005)
-    assert "directed" in figure["why"]
+    figure = compared(name)["node_homophily"]
+    assert figure.paper == paper and figure.counted_as_paper == pytest.approx(paper, abs=0.0005)
+    assert "directed" in figure.why
 
 
 def test_incoming_homophily_on_a_graph_small_enough_to_count():
@@ -43,5 +42,5 @@ def test_incoming_homophily_on_a_graph_small_enough_to_count():
 
 def test_a_graph_outside_the_paper_has_figures_and_nothing_to_compare():
     figures = compare("csbm-homophilic", measure)
-    assert [figure.paper for figure in figures] == [None] * 7
-    assert figures[0].loaded == 1500
+    assert [figure.paper for figure in figures.values()] == [None] * 7
+    assert figures["nodes"].loaded == 1500

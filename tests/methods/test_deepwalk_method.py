@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 from graphs import CPU, seeded
+from made_methods import TINY_WALKS as TINY
 from made_methods import split_score
 from torch.nn.functional import logsigmoid
 
@@ -19,15 +20,6 @@ from spgcl.runs.record import load_checkpoint, save_checkpoint
 from spgcl.training.loop import draws, train
 
 make_graph = partial(graphs.make_graph, num_features=3)
-TINY = {
-    "hidden": 8,
-    "walks": 3,
-    "walk_length": 6,
-    "window": 2,
-    "negatives": 3,
-    "steps": 12,
-    "learning_rate": 0.05,
-}
 
 
 def fresh(seed=0, **changes):

@@ -78,7 +78,7 @@ def test_wide_features_count_for_methods_that_read_them():
 
 @pytest.mark.parametrize(("name", "needed"), [("spectral", "24,000,000"), ("fastrp", "12,000,000")])
 def test_methods_without_weights_say_what_they_need_before_they_start(name, needed, monkeypatch):
-    monkeypatch.setattr(estimates, "_memory_bytes", lambda: 10**7)
+    monkeypatch.setattr(estimates, "machine_memory", lambda: 10**7)
     graph = Graph.from_edges([0, 1], [1, 999], np.ones((1000, 2), np.float32))
     method = create(name, 2, num_nodes=1000, seed=0, settings={"hidden": 1000})
     with pytest.raises(InputError, match=rf"{needed} bytes, .* 10,000,000; lower hidden$"):
@@ -87,7 +87,7 @@ def test_methods_without_weights_say_what_they_need_before_they_start(name, need
 
 @pytest.mark.parametrize("diffusion", ["ppr", "heat"])
 def test_a_diffusion_beyond_the_machine_is_refused_before_it_starts(diffusion, monkeypatch):
-    monkeypatch.setattr(estimates, "_memory_bytes", lambda: 10**9)
+    monkeypatch.setattr(estimates, "machine_memory", lambda: 10**9)
     graph = Graph.from_edges([0, 1], [1, 199_999], np.ones((200_000, 2), np.float32))
     settings = {"keep": 100_000, "hidden": 8, "diffusion": diffusion}
     method = create("mvgrl", 2, num_nodes=200_000, seed=0, settings=settings)

@@ -100,7 +100,7 @@ def test_few_zeros_make_dense_products():
 
 def test_a_full_matrix_is_the_sparse_one_in_value_and_gradient():
     matrix = random_matrix(0.5)
-    full, plain = FullMatrix.of(matrix, CPU), SparseMatrix.of(matrix, CPU)
+    full, plain = diffusion_on_device(matrix, CPU), SparseMatrix.of(matrix, CPU)
     torch.testing.assert_close(full.dense(), plain.dense())
     torch.testing.assert_close(full.transposed.dense(), plain.transposed.dense())
     rows = torch.tensor([4, 4, 0])

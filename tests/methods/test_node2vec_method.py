@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 from graphs import CPU
-from made_methods import split_score
+from made_methods import TINY_WALKS, split_score
 
 from spgcl.errors import InputError
 from spgcl.estimator import Embedder
@@ -15,17 +15,7 @@ from spgcl.methods.parts.walks import random_walks
 from spgcl.training.loop import draws, train
 
 make_graph = partial(graphs.make_graph, num_features=3)
-TINY = {
-    "hidden": 8,
-    "walks": 3,
-    "walk_length": 6,
-    "window": 2,
-    "negatives": 3,
-    "steps": 12,
-    "learning_rate": 0.05,
-    "p": 0.5,
-    "q": 2.0,
-}
+TINY = {**TINY_WALKS, "p": 0.5, "q": 2.0}
 
 
 def fresh(name="node2vec", seed=0, **changes):

@@ -160,8 +160,8 @@ def test_columns_of_a_table_are_numbers_or_categories(tmp_path):
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("id,v\na,1\nz,2\n", "row 3: node z"),
-        ("id,v\na,1\nb,1\na,2\n", "row 4: node a"),
+        ("id,v\na,1\nz,2\n", "row 3: node 'z'"),
+        ("id,v\na,1\nb,1\na,2\n", "row 4: node 'a'"),
         ("id\na\nb\n", "'id'"),
     ],
     ids=["stranger", "twice", "no column"],

@@ -1,6 +1,7 @@
 """`spgcl datasets`: list, fetch, verify and measure the benchmark data."""
 
 from collections import Counter
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -125,7 +126,7 @@ def _summary(records: list[dict[str, str]]) -> list[list[Any]]:
 @app.command("stats")
 def measure_datasets(names: NamesArgument = None, json: JsonOption = False) -> None:
     """Measure data sets and compare them with the paper's table; differences are explained."""
-    from spgcl.datasets.comparison import as_record, compare
+    from spgcl.datasets.comparison import compare
     from spgcl.datasets.entries import entries
     from spgcl.datasets.loading import names as known_names
     from spgcl.datasets.storage import is_on_disk
@@ -140,13 +141,15 @@ def measure_datasets(names: NamesArgument = None, json: JsonOption = False) -> N
             note(f"not on disk: {', '.join(absent)} (run `spgcl datasets fetch NAME`)")
     compared = {name: compare(name, measure) for name in names}
     if json:
-        print_json({name: as_record(figures) for name, figures in compared.items()})
+        print_json(
+            {name: {key: asdict(one) for key, one in figures.items()} for name, figures in compared.items()}
+        )
         return
     columns = ["figure", "loaded", "paper", "counted as paper", "why the paper differs"]
     for name, figures in compared.items():
         rows = [
-            [one.name.replace("_", " "), one.loaded, one.paper, one.counted_as_paper, one.why]
-            for one in figures
+            [key.replace("_", " "), one.loaded, one.paper, one.counted_as_paper, one.why]
+            for key, one in figures.items()
         ]
         print_table(name, columns, rows)
         print()

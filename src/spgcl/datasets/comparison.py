@@ -1,8 +1,7 @@
 """The figures of a loaded benchmark compared with the paper's table 8."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,22 +26,21 @@ class Figure:
         counted_as_paper: The figure as counted by the paper, if it is known and differs.
     """
 
-    name: str
     loaded: float
     paper: float | None = None
     counted_as_paper: float | None = None
     why: str = ""
 
 
-def compare(name: str, measure: Measure) -> list[Figure]:
-    """Every figure of a data set, with the reason if the paper has another value."""
+def compare(name: str, measure: Measure) -> dict[str, Figure]:
+    """Every figure of a data set by name, with the reason if the paper has another value."""
     dataset = load(name)
     loaded = measure(dataset.graph, dataset.labels)
     if name not in entries():
-        return [Figure(figure, loaded[figure]) for figure in FIGURES]
+        return {figure: Figure(loaded[figure]) for figure in FIGURES}
     known = entries()[name]
     counted = _counted_as_paper(known, dataset, measure)
-    return [_figure(known, figure, loaded[figure], counted.get(figure)) for figure in FIGURES]
+    return {figure: _figure(known, figure, loaded[figure], counted.get(figure)) for figure in FIGURES}
 
 
 def incoming_homophily(graph: Graph, labels: NDArray[np.int64]) -> float:
@@ -74,8 +72,8 @@ def _counted_as_paper(known: Entry, dataset: Dataset, measure: Measure) -> dict[
 def _figure(known: Entry, figure: str, loaded: float, counted: float | None) -> Figure:
     paper = known.paper.get(figure)
     if paper is None or agrees(figure, loaded, paper):
-        return Figure(figure, loaded, paper)
-    return Figure(figure, loaded, paper, counted, known.differs.get(figure, "not explained"))
+        return Figure(loaded, paper)
+    return Figure(loaded, paper, counted, known.differs.get(figure, "not explained"))
 
 
 def agrees(figure: str, measured: float, printed: float) -> bool:
@@ -83,11 +81,3 @@ def agrees(figure: str, measured: float, printed: float) -> bool:
     decimals = _DECIMALS.get(figure, 0)
     # Slightly more than half a unit of the last digit: the paper rounds some halves down.
     return abs(measured - printed) <= 0.55 * 10**-decimals if decimals else measured == printed
-
-
-def as_record(figures: list[Figure]) -> dict[str, Any]:
-    """The figures by name, for JSON."""
-    return {
-        figure.name: {key: value for key, value in asdict(figure).items() if key != "name"}
-        for figure in figures
-    }

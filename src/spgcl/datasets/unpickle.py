@@ -4,12 +4,13 @@ import collections
 import pickle
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from spgcl.errors import InputError
+from spgcl.io.opening import opening
 
 
 def _dtype(name: str, *_: object) -> np.dtype[Any]:
@@ -49,32 +50,17 @@ class _ArrayUnpickler(pickle.Unpickler):
 
 def load_pickle(path: Path) -> Any:
     """The arrays and containers in a pickle file (text of Python 2 pickles is read as latin-1)."""
-    with path.open("rb") as stream:
-        return _load(stream, path)
+    with opening(path, "pickle of arrays"), path.open("rb") as stream:
+        return _ArrayUnpickler(stream, encoding="latin1").load()
 
 
 def load_pickled_array(path: Path) -> Any:
     """The object array in an .npy file, whose body is a pickle."""
-    with path.open("rb") as stream:
-        try:
-            version = np.lib.format.read_magic(stream)
-            read_header = (
-                np.lib.format.read_array_header_1_0
-                if version[0] == 1
-                else np.lib.format.read_array_header_2_0
-            )
-            _, _, dtype = read_header(stream)
-        except ValueError as error:
-            raise InputError(f"{path}: not a NumPy array file ({error})") from None
+    with opening(path, "NumPy array file"), path.open("rb") as stream:
+        major, _ = np.lib.format.read_magic(stream)
+        formats = np.lib.format
+        read_header = formats.read_array_header_1_0 if major == 1 else formats.read_array_header_2_0
+        _, _, dtype = read_header(stream)
         if not dtype.hasobject:
-            raise InputError(f"{path}: expected a pickled array of records, found {dtype}")
-        return _load(stream, path)
-
-
-def _load(stream: BinaryIO, path: Path) -> Any:
-    try:
+            raise InputError(f"expected a pickled array of records, found {dtype}")
         return _ArrayUnpickler(stream, encoding="latin1").load()
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-    except (pickle.UnpicklingError, EOFError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise InputError(f"{path}: not a readable pickle of arrays ({error}); fetch it again") from None

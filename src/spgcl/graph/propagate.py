@@ -16,18 +16,12 @@ _SAMPLED_ROWS = 512
 _BLOCK_BYTES = 64 * 2**20
 
 
-def normalised_adjacency(graph: Graph, *, self_loops: bool = True) -> sparse.csr_array:
-    """The propagation matrix S of a graph, float32, with edge weights used and no row empty.
+def normalised_adjacency(graph: Graph) -> sparse.csr_array:
+    """The propagation matrix S of a graph, float32; its weights, if it has any, are the entries of A.
 
     Undirected graphs get D^-1/2 (A + I) D^-1/2, directed ones the row-normalised D^-1 (A + I).
-
-    Args:
-        graph: The graph; its weights, if it has any, are the entries of A.
-        self_loops: Whether every node gets a loop of weight 1. Otherwise only nodes
-            without (out-)neighbours get one, so that they keep their features instead of becoming zero.
     """
-    looped = np.ones(graph.num_nodes, dtype=np.bool_) if self_loops else graph.degrees == 0
-    matrix = (graph.adjacency + sparse.diags_array(looped.astype(np.float32))).tocsr()
+    matrix = (graph.adjacency + sparse.eye_array(graph.num_nodes, dtype=np.float32)).tocsr()
     # Every row holds at least one positive entry, so no degree is zero.
     degrees = matrix.sum(axis=1, dtype=np.float64)
     scale = 1 / degrees if graph.directed else 1 / np.sqrt(degrees)
@@ -45,20 +39,15 @@ def inverse(sums: NDArray[Any]) -> NDArray[Any]:
     return inverted
 
 
-def smooth(graph: Graph, hops: int, features: Features | None = None) -> Features:
+def smooth(graph: Graph, hops: int) -> Features:
     """Features after `hops` propagations, S^hops X.
 
     Sparse features stay sparse while that takes less memory, and then become dense block by block, so that
     the sparse and the dense form of a whole product are never in memory together.
-
-    Args:
-        graph: The graph to propagate along.
-        hops: Number of propagations; 0 returns the features unchanged.
-        features: What to propagate, one row per node; the graph's own features by default.
     """
     if hops < 0:
         raise InputError(f"hops is {hops}; it must be 0 or more")
-    current = graph.features if features is None else features
+    current = graph.features
     if not hops:
         return current
     matrix = normalised_adjacency(graph)

@@ -8,6 +8,7 @@ from scipy import sparse
 
 from spgcl.graph import Graph
 from spgcl.graph.checks import frozen
+from spgcl.graph.propagate import inverse
 
 Structural = Literal["degree", "spectral"]
 
@@ -97,10 +98,7 @@ def spectral_features(
 
 def _normalised(adjacency: sparse.csr_array) -> sparse.csr_array:
     matrix = sparse.csr_array(adjacency.maximum(adjacency.T), dtype=np.float64)
-    strengths = matrix.sum(axis=1)
-    with np.errstate(divide="ignore"):
-        scale = np.where(strengths > 0, 1 / np.sqrt(strengths), 0.0)
-    diagonal = sparse.diags_array(scale)
+    diagonal = sparse.diags_array(inverse(np.sqrt(matrix.sum(axis=1))))
     return (diagonal @ matrix @ diagonal).tocsr()
 
 

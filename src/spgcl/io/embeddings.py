@@ -74,14 +74,8 @@ def write_embedding_file(
 ) -> Path:
     """Write one file in the format of its suffix: .parquet, .csv, or .npy with the ids in a text file.
 
-    Files are written atomically; the same input gives the same bytes.
-
-    Args:
-        path: The file to write.
-        embeddings: One row per node.
-        node_ids: One id per row.
-        nodes: File for the ids of an .npy; NAME.nodes.txt in the same folder by default.
-        coordinates: One point per row, the columns `x` and `y` of a Parquet file.
+    The ids of NAME.npy go to `nodes`, else to NAME.nodes.txt; coordinates become the columns `x` and `y` of a
+    Parquet file. Files are written atomically; the same input gives the same bytes.
     """
     file = Path(path)
     format = _format_of(file)

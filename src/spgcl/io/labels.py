@@ -129,7 +129,7 @@ def _read_array(path: Path, graph: Graph) -> tuple[NDArray[Any], NDArray[np.bool
 def _read_label_table(
     path: Path, graph: Graph, id_column: str | None, *, if_there: bool
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    from spgcl.io.tables import read_ids, read_table, require_distinct
+    from spgcl.io.tables import node_rows, read_table
 
     table = read_table(path, id_column)
     if id_column is not None and if_there and id_column not in table.names:
@@ -142,14 +142,7 @@ def _read_label_table(
     if len(others) != 1:
         found = ", ".join(repr(table.names[column]) for column in others[:6]) or "none"
         raise InputError(f"{path}: expected one column of labels besides {table.names[key]!r}, found {found}")
-    ids = read_ids(table, key)
-    require_distinct(table, ids)
-    nodes = positions_of(ids, graph.node_ids)
-    if (nodes < 0).any():
-        index = int(np.argmin(nodes))
-        raise InputError(
-            f"{path}, row {table.row(index)}: node {ids.tolist()[index]!r} is not in the graph; drop the row"
-        )
+    nodes = node_rows(table, key, graph)
     rows = np.full(graph.num_nodes, -1)
     rows[nodes] = np.arange(len(nodes))
     if (rows < 0).any():

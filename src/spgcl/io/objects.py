@@ -124,12 +124,7 @@ def from_pyg(data: Any, *, weighted: bool = True) -> Draft:
 
 
 def from_attributes(attributes: Mapping[str, Any], *, weighted: bool = True) -> Draft:
-    """The attributes of a `Data`, by name; labels and masks are ignored.
-
-    Args:
-        attributes: What the `Data` holds.
-        weighted: Whether to use weights, if there are any.
-    """
+    """The attributes of a `Data`, by name; labels and masks are ignored."""
     stored = {name: attributes[name] for name in STRUCTURE if attributes.get(name) is not None}
     ignored = [] if weighted else [name for name in WEIGHTS if stored.pop(name, None) is not None]
     if "edge_type" in stored:

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from pyarrow import compute, parquet
 
 from spgcl.errors import InputError, unknown
+from spgcl.graph import Graph
 from spgcl.io.arrow import from_arrow, to_arrow
+from spgcl.io.draft import positions_of
 from spgcl.io.opening import opening, suffix_of
 from spgcl.io.text import TextTable, is_number
 
@@ -60,13 +62,10 @@ class Table:
 
 
 def read_table(path: Path, *names: str | None, named_columns: bool = False) -> Table:
-    """Read a table from text or Parquet.
+    """Read a table from text or Parquet, with a header if `named_columns`.
 
-    Args:
-        path: The file.
-        names: Columns that the caller will ask for. Unless it is the number of a column (`column 2`), a name
-            means that there is a header.
-        named_columns: Whether there is a header in any case.
+    There also is a header if one of the `names` that the caller will ask for is not the number of a column
+    (`column 2`).
     """
     if suffix_of(path) == ".parquet":
         return _read_parquet(path)
@@ -98,13 +97,8 @@ def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def read_ids(table: Table, column: int, *, what: str = "id", exact: bool = False) -> NDArray[Any]:
     """A column of node ids (or classes) as int64 if all are plain integers, else as str objects.
 
-    `007` and `1.0` are text: an id is written as it was read. An empty cell is an error.
-
-    Args:
-        table: The table.
-        column: Index of the column.
-        what: What an empty cell lacks, for the error.
-        exact: Whether blanks around text, and empty text, are part of the id.
+    `007` and `1.0` are text: an id is written as it was read. An empty cell is an error: the `what`
+    is missing. With `exact`, blanks around text, and empty text, are part of the id.
     """
     return from_arrow(id_column(table, column, what=what, exact=exact))
 
@@ -164,6 +158,20 @@ def require_distinct(table: Table, ids: NDArray[Any]) -> None:
                 f"{table.row(seen[node])}; keep one row per node (or is the id another column? --id)"
             )
         seen[node] = index
+
+
+def node_rows(table: Table, key: int, graph: Graph) -> NDArray[np.int64]:
+    """The node of every row of a table by node id, each at most once, as a row of the graph."""
+    ids = read_ids(table, key)
+    require_distinct(table, ids)
+    rows = positions_of(ids, graph.node_ids)
+    if (rows < 0).any():
+        index = int(np.argmin(rows))
+        node = ids.tolist()[index]
+        raise InputError(
+            f"{table.path}, row {table.row(index)}: node {node!r} is not in the graph; drop the row"
+        )
+    return rows
 
 
 def read_numbers(table: Table, column: int, *, fix: str = _FIX_NUMBERS) -> NDArray[np.float32]:

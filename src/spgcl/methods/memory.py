@@ -50,14 +50,7 @@ def memory_advice(method: type[Method], values: Mapping[str, Any]) -> str:
 def require_room(
     method: type[Method], num_features: int, *, num_nodes: int, values: Mapping[str, Any]
 ) -> None:
-    """Refuse a width of which a single layer is larger than this machine's memory.
-
-    Args:
-        method: Whose settings to check.
-        num_features: Width of the graph's features.
-        num_nodes: How many nodes the graph has.
-        values: Checked hyper-parameters.
-    """
+    """Refuse a width of which a single layer is larger than this machine's memory."""
     settings = _settings(method, values)
     widening = settings.get("widening", 1)
     for parameter in _sizing(method):
@@ -71,7 +64,7 @@ def require_room(
 
 def require_bytes(what: str, needed: int, causes: Sequence[str]) -> None:
     """Refuse what is larger than this machine's memory, naming the settings to lower."""
-    available = _memory_bytes()
+    available = machine_memory()
     if needed > available:
         raise InputError(
             f"out of memory: {what} needs {needed:,} bytes, and this machine has {available:,}; "
@@ -94,7 +87,3 @@ def _lower(names: Sequence[str]) -> str:
         return "take a smaller graph, fewer features or a larger machine"
     *others, last = names
     return f"lower {', '.join(others)} or {last}" if others else f"lower {last}"
-
-
-def _memory_bytes() -> int:
-    return machine_memory()

@@ -122,15 +122,6 @@ class MVGRL(Method[PreparedMVGRL]):
 class FullMatrix(SparseMatrix):
     """Compressed rows that also store zeros: their values are the dense matrix, and products are dense."""
 
-    @classmethod
-    def of(cls, matrix: sparse.csr_array, device: torch.device, *, symmetric: bool = False) -> "FullMatrix":
-        """Copy a SciPy matrix to a device, zeros included."""
-        height, width = matrix.shape
-        rows = torch.arange(0, height * width + 1, width, dtype=torch.int32, device=device)
-        columns = torch.arange(width, dtype=torch.int32, device=device).repeat(height)
-        values = torch.as_tensor(matrix.toarray().reshape(-1), device=device)
-        return cls(Pattern(rows, columns, width), values, symmetric)
-
     @property
     def capturable(self) -> bool:
         """On CUDA; dense products always have the same shapes."""
@@ -148,6 +139,9 @@ def diffusion_on_device(matrix: sparse.csr_array, device: torch.device) -> Spars
     """A diffusion on a device, in the form whose products are faster."""
     num_nodes = matrix.shape[0]
     density = matrix.nnz / num_nodes**2
-    if num_nodes <= EXACT_UP_TO and density >= by_device(DENSE_FROM, device):
-        return FullMatrix.of(matrix, device)
-    return SparseMatrix.of(matrix, device)
+    if num_nodes > EXACT_UP_TO or density < by_device(DENSE_FROM, device):
+        return SparseMatrix.of(matrix, device)
+    rows = torch.arange(0, num_nodes**2 + 1, num_nodes, dtype=torch.int32, device=device)
+    columns = torch.arange(num_nodes, dtype=torch.int32, device=device).repeat(num_nodes)
+    values = torch.as_tensor(matrix.toarray().reshape(-1), device=device)
+    return FullMatrix(Pattern(rows, columns, num_nodes), values)

@@ -18,9 +18,6 @@ class Parameter:
     """One hyper-parameter, as in its method's signature.
 
     Attributes:
-        name: Its name.
-        default: Its default.
-        type: Type of its values.
         choices: All values that it allows, if they are names.
         range: Numbers that it allows.
         sizes_memory: What grows with it, if anything does.

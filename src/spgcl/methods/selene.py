@@ -144,7 +144,10 @@ class SELENE(Method[PreparedSELENE]):
         """Reconstruction of the attributes and decorrelation in both channels, over a sample of nodes."""
         chosen = sample_nodes(prepared.graph.num_nodes, self.seeds, generator).sort().values
         attributes = _rows(prepared.graph, chosen)
-        views = [self._structure_view(prepared.structure, chosen, generator) for _ in range(2)]
+        structures = [
+            random_view(prepared.structure, self.edge_rate, self.column_rate, generator) for _ in range(2)
+        ]
+        views = [self.structure_head(self.structure_encoder(view, chosen, None)) for view in structures]
         masked = [mask_features(attributes, self.column_rate, generator) for _ in range(2)]
         own = [self.attribute_head(self.attribute_encoder(view, None, None)) for view in masked]
         clean = self.attribute_head(self.attribute_encoder(attributes, None, None))
@@ -164,11 +167,6 @@ class SELENE(Method[PreparedSELENE]):
         structure = self.structure_encoder.embed(prepared.structure)
         weight = self.attribute_share
         return torch.cat([weight * attributes, (1 - weight) * structure], dim=1)
-
-    def _structure_view(self, graph: GraphTensors, chosen: Tensor, generator: torch.Generator) -> Tensor:
-        view = random_view(graph, self.edge_rate, self.column_rate, generator)
-        encoded: Tensor = self.structure_head(self.structure_encoder(view, chosen, None))
-        return encoded
 
 
 def _joined(encodings: NDArray[np.float32], features: Features) -> Features:

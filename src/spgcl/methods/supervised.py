@@ -86,16 +86,7 @@ class PreparedTargets(Prepared):
 
 
 class Classifiers(nn.Module):
-    """Two-layer networks that share no weights, side by side, each with its best weights so far.
-
-    Args:
-        num_features: Width of the input.
-        num_models: How many networks.
-        num_classes: Width of their output.
-        hidden: Width of the hidden layer.
-        dropout: Fraction of each layer's inputs dropped in training.
-        propagate: Whether layers average over neighbours, which makes them graph convolutions.
-    """
+    """Two-layer networks that share no weights, side by side, each with its best weights so far."""
 
     def __init__(
         self,

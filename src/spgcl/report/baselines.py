@@ -16,17 +16,15 @@ from spgcl.report.material import Material
 from spgcl.runs.record import to_json
 from spgcl.training.fitting import fit
 
-# Features, features averaged over neighbourhoods, an encoder with its initial weights.
-WITHOUT_TRAINING = ("raw", "smoothed", "untrained")
+WITHOUT_TRAINING = {
+    "raw": "raw features, no training",
+    "smoothed": "smoothed features, no training",
+    "untrained": "encoder before training",
+}
 
 
 def baselines(material: Material, say: Callable[[str], None]) -> dict[str, dict[str, Any]]:
-    """Scores of each baseline, or why it is left out; computed once and kept in the run.
-
-    Args:
-        material: A run with labels and splits.
-        say: Called with what is being done.
-    """
+    """Scores of each baseline, or why it is left out; computed once and kept in the run."""
     protocol = (material.evaluation or {}).get("protocol", "paper")
     assert material.labels is not None and material.splits is not None
     task = task_digest(material.graph, material.labels, material.splits)

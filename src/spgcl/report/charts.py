@@ -57,13 +57,7 @@ class Curve(NamedTuple):
 
 
 def lines(title: str, curves: Mapping[str, Curve], across: str) -> Item:
-    """Curves over a common axis.
-
-    Args:
-        title: What the values are.
-        curves: Curves by name.
-        across: What the positions are.
-    """
+    """Curves by name, over a common axis of positions, which are called `across`."""
     series = []
     for name, curve in curves.items():
         count = len(curve.values)
@@ -81,28 +75,16 @@ def lines(title: str, curves: Mapping[str, Curve], across: str) -> Item:
 
 
 def strips(title: str, rows: Sequence[Item], unit: str, range_: Sequence[float] = ()) -> Item:
-    """One row of dots per name, over a common axis.
-
-    Args:
-        title: What was scored.
-        rows: Made by `strip`.
-        unit: Unit of the axis.
-        range_: Values that the axis always covers.
-    """
+    """Rows of dots, made by `strip`, over a common axis, which always covers `range_`."""
     return {"kind": "strips", "title": title, "rows": list(rows), "unit": unit, "range": list(range_)}
 
 
 def strip(
     name: str, values: Sequence[float], mean: float, deviation: float | None, *, role: str = "other"
 ) -> Item:
-    """A row of `strips`: single values as dots, their mean as a bar, the deviation as text.
+    """A row of `strips`: single values, if known, as dots, their mean as a bar, the deviation as text.
 
-    Args:
-        name: What was scored.
-        values: Single scores; empty if only the mean is known.
-        mean: Their mean.
-        deviation: Their standard deviation, or None if it is not known.
-        role: "own" for the run of the page, "quoted" for scores from the paper, else "other".
+    The role is "own" for the run of the page, "quoted" for scores from the paper, else "other".
     """
     return {
         "name": shorten(name),
@@ -114,15 +96,7 @@ def strip(
 
 
 def matrix(title: str, names: Sequence[str], fractions: NDArray[np.float64], down: str, across: str) -> Item:
-    """Fractions of classes by class, as a shaded table.
-
-    Args:
-        title: What they are.
-        names: One per class, for rows and columns.
-        fractions: Rows sum to one, or are zero.
-        down: What the rows are.
-        across: What the columns are.
-    """
+    """Fractions of classes by class, as a shaded table; rows sum to one, or are zero."""
     return {
         "kind": "matrix",
         "title": title,

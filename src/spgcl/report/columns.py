@@ -58,38 +58,15 @@ def read_columns(path: Path, graph: "Graph", *, id_column: str | None = None) ->
     """Every column of a table by node id: numbers as numbers, everything else as categories.
 
     Nodes that are not in the table have no value; rows of nodes that are not in the graph are an error.
-
-    Args:
-        path: A table (.csv, .tsv, .txt, .parquet).
-        graph: The graph whose nodes are coloured.
-        id_column: Column of node ids (default: the first).
     """
-    from spgcl.io.draft import positions_of
-    from spgcl.io.tables import read_ids, read_table
+    from spgcl.io.tables import node_rows, read_table
 
     table = read_table(path, named_columns=True)
     key = table.find(id_column) if id_column is not None else 0
-    ids = read_ids(table, key)
-    rows = positions_of(ids, graph.node_ids)
-    if (rows < 0).any():
-        index = int(np.argmin(rows))
-        raise InputError(
-            f"{path}, row {table.row(index)}: node {ids[index]!s} is not in the graph; drop the row"
-        )
-    _require_distinct(table, ids, rows)
-    others = [index for index in range(len(table.columns)) if index != key]
+    rows, others = node_rows(table, key, graph), table.others(key)
     if not others:
         raise InputError(f"{path}: no column but {table.names[key]!r}; add one to colour nodes by")
     return tuple(_column(table, index, rows, graph.num_nodes) for index in others)
-
-
-def _require_distinct(table: "Table", ids: NDArray[Any], rows: NDArray[np.int64]) -> None:
-    first = np.unique(rows, return_index=True)[1]
-    if len(first) < len(rows):
-        index = int(np.setdiff1d(np.arange(len(rows)), first)[0])
-        raise InputError(
-            f"{table.path}, row {table.row(index)}: node {ids[index]!s} again; keep one row per node"
-        )
 
 
 def _column(table: "Table", index: int, rows: NDArray[np.int64], num_nodes: int) -> Column:

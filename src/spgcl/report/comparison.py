@@ -14,11 +14,7 @@ _COLUMNS = ["run", "graph", "method", "score", "scored by", "k-NN", "NMI", "link
 
 
 def compare_runs(entries: Sequence[tuple[Path, Run, dict[str, Any] | None]]) -> Item:
-    """Everything that the page of several runs shows, as plain data for `write_page`.
-
-    Args:
-        entries: Folder, record and `eval.json` (or None) of each run.
-    """
+    """The page of several runs as plain data, from the folder, record and `eval.json` (or None) of each."""
     names = run_names([folder for folder, _, _ in entries])
     runs = {name: run for name, (_, run, _) in zip(names, entries, strict=True)}
     scores = {name: record for name, (_, _, record) in zip(names, entries, strict=True)}

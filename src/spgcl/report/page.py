@@ -38,12 +38,7 @@ def require_replaceable(path: Path) -> None:
 
 
 def write_page(path: Path, content: Item) -> int:
-    """Write the page and return its size in bytes.
-
-    Args:
-        path: The file to write; an earlier page there is replaced.
-        content: The result of `describe_run` or `compare_runs`.
-    """
+    """Write what `describe_run` or `compare_runs` returned, and return the size in bytes."""
     require_replaceable(path)
     parts = {
         "TITLE": html.escape(content["title"]),

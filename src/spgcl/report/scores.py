@@ -9,27 +9,16 @@ from numpy.typing import NDArray
 from spgcl.evaluation.linear_probe import predict_first_split
 from spgcl.evaluation.scores import METRICS
 from spgcl.methods import find
-from spgcl.report.baselines import baselines
+from spgcl.report.baselines import WITHOUT_TRAINING, baselines
 from spgcl.report.charts import Item, matrix, section, strip, strips, table, text
 from spgcl.report.homophily import MOST_CLASSES, count_pairs, row_fractions
 from spgcl.report.material import Material
 from spgcl.report.paper import paper_figure
 from spgcl.report.words import SCORE_COLUMNS, deviation_over, score_rows
 
-_BASELINES = {
-    "raw": "raw features, no training",
-    "smoothed": "smoothed features, no training",
-    "untrained": "encoder before training",
-}
-
 
 def evaluation(material: Material, say: Callable[[str], None]) -> Item:
-    """The section about scores.
-
-    Args:
-        material: A run and its evaluation.
-        say: Called with what is being computed.
-    """
+    """The section about scores; `say` is called with what is being computed."""
     record = material.evaluation or {}
     items = [table(SCORE_COLUMNS, score_rows(record), "Scores, percent")]
     if "mean" not in record or material.labels is None or material.splits is None:
@@ -38,9 +27,9 @@ def evaluation(material: Material, say: Callable[[str], None]) -> Item:
     rows = [_strip(f"this run ({material.run.method})", record, role="own")]
     for name, scores in baselines(material, say).items():
         if "left_out" in scores:
-            items.append(text(f"No row for {_BASELINES[name]}: {scores['left_out']}"))
+            items.append(text(f"No row for {WITHOUT_TRAINING[name]}: {scores['left_out']}"))
         else:
-            rows.append(_strip(_BASELINES[name], scores))
+            rows.append(_strip(WITHOUT_TRAINING[name], scores))
     rows += _quoted(material)
     unit = f"{METRICS[record['metric']]}, percent"
     items.insert(0, strips("Scores of every split, with and without training", rows, unit))

@@ -15,13 +15,7 @@ _PROJECTIONS = {"umap": "UMAP by cosine distance", "pca": "the first two princip
 
 
 def describe_run(material: Material, *, say: Callable[[str], None], projection: Projection = "auto") -> Item:
-    """Everything that the page of a run shows, as plain data for `write_page`.
-
-    Args:
-        material: The run, its graph and its evaluation.
-        say: Called with what is being done, in a few words.
-        projection: "umap", "pca", or "auto": UMAP if it is installed.
-    """
+    """The page of a run as plain data; `say` is called with what is being done, in a few words."""
     say("computing the map")
     plane = plane_of_run(material, projection)
     points = map_data(material, plane)

@@ -32,10 +32,7 @@ def require_tensorboard() -> Any:
 def write_tensorboard(folder: Path, run: Run, material: Material | None = None) -> Path:
     """Write the folder `tensorboard` of a run, replacing an earlier one, and return it.
 
-    Args:
-        folder: The run.
-        run: Its record.
-        material: Embeddings and columns for the projector; without it only scalars are written.
+    Without material, from which the projector gets its vectors and columns, only scalars are written.
     """
     target = folder / "tensorboard"
     shutil.rmtree(target, ignore_errors=True)

@@ -33,6 +33,11 @@ def dense_heat(graph, time):
     return expm(time * (looped / looped.sum(axis=0) - np.eye(graph.num_nodes)))
 
 
+def require_close(found, expected):
+    assert isinstance(found, sparse.csr_array) and found.dtype == np.float32
+    np.testing.assert_allclose(found.toarray(), expected, atol=1e-6)
+
+
 KINDS = [(directed, weighted) for directed in (False, True) for weighted in (False, True)]
 
 
@@ -40,9 +45,7 @@ KINDS = [(directed, weighted) for directed in (False, True) for weighted in (Fal
 @pytest.mark.parametrize(("directed", "weighted"), KINDS)
 def test_pagerank_is_the_inverse(directed, weighted, restart):
     graph = random_graph(directed=directed, weighted=weighted)
-    found = personalised_pagerank(graph, restart=restart, keep=0)
-    assert isinstance(found, sparse.csr_array) and found.dtype == np.float32
-    np.testing.assert_allclose(found.toarray(), dense_pagerank(graph, restart), atol=1e-6)
+    require_close(personalised_pagerank(graph, restart=restart, keep=0), dense_pagerank(graph, restart))
 
 
 @pytest.mark.parametrize("time", [0.0, 0.3, 5.0, 30.0])
@@ -50,8 +53,7 @@ def test_pagerank_is_the_inverse(directed, weighted, restart):
 def test_heat_is_the_matrix_exponential(directed, weighted, time):
     graph = random_graph(directed=directed, weighted=weighted)
     found = heat(graph, time=time, keep=0)
-    assert isinstance(found, sparse.csr_array) and found.dtype == np.float32
-    np.testing.assert_allclose(found.toarray(), dense_heat(graph, time), atol=1e-6)
+    require_close(found, dense_heat(graph, time))
     np.testing.assert_allclose(found.sum(axis=0), 1, rtol=1e-5)
 
 

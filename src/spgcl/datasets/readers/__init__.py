@@ -1,8 +1,6 @@
 """One reader per file format: checked paths by role -> graph, labels and published splits."""
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Protocol
+from collections.abc import Callable
 
 from spgcl.datasets.readers.archives import read_gnn_benchmark, read_heterophilous
 from spgcl.datasets.readers.contents import Contents
@@ -12,15 +10,8 @@ from spgcl.datasets.readers.planetoid import read_planetoid
 from spgcl.datasets.readers.twitch import read_musae, read_twitch_gamers
 from spgcl.datasets.readers.wikics import read_wikics
 
-
-class Reader(Protocol):
-    """Reads one data set; `directed` keeps the direction of the publisher's edge list."""
-
-    def __call__(self, paths: Mapping[str, Path], *, directed: bool = False) -> Contents:
-        """Read the files at `paths`, given by role."""
-
-
-READERS: dict[str, Reader] = {
+# With `directed`, a reader keeps the direction of the publisher's edge list.
+READERS: dict[str, Callable[..., Contents]] = {
     "planetoid": read_planetoid,
     "gnn-benchmark": read_gnn_benchmark,
     "heterophilous": read_heterophilous,
@@ -31,4 +22,4 @@ READERS: dict[str, Reader] = {
     "twitch-gamers": read_twitch_gamers,
 }
 
-__all__ = ["READERS", "Contents", "Reader"]
+__all__ = ["READERS", "Contents"]

@@ -1,6 +1,5 @@
 """The result of every reader, and conversions that several formats share."""
 
-import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +11,9 @@ from scipy import sparse
 
 from spgcl.datasets.dataset import Splits
 from spgcl.datasets.unpickle import load_pickled_array
-from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.graph.checks import Features
+from spgcl.io.opening import opening
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,15 +53,8 @@ def indicators(rows: Sequence[NDArray[np.int64]], width: int) -> sparse.csr_arra
 
 def read_arrays(path: Path, names: Iterable[str]) -> dict[str, NDArray[Any]]:
     """Arrays of an .npz by name; members that are not named are never opened, pickled ones are refused."""
-    try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            return {name: archive[name] for name in names}
-    except KeyError as error:
-        raise InputError(
-            f"{path}: no array {error}; the file is not in the format of this data set"
-        ) from None
-    except (TypeError, ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path}: not a readable .npz of arrays ({error}); fetch it again") from None
+    with opening(path, ".npz of arrays"), path.open("rb") as file, np.load(file, allow_pickle=False) as held:
+        return {name: held[name] for name in names}
 
 
 def published_splits(parts: Sequence[NDArray[Any]], source: str = "published") -> Splits:
@@ -83,10 +75,7 @@ def masks_of(indices: Iterable[Any], num_nodes: int) -> NDArray[np.bool_]:
 def read_index_splits(path: Path, num_nodes: int) -> Splits:
     """Splits stored as a pickled .npy of records with node numbers under `train`, `valid` and `test`."""
     records: list[Mapping[str, Any]] = list(load_pickled_array(path))
-    try:
-        parts = [
-            masks_of((record[part] for record in records), num_nodes) for part in ("train", "valid", "test")
-        ]
-    except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise InputError(f"{path}: splits do not fit a graph of {num_nodes} nodes ({error})") from None
-    return published_splits(parts)
+    with opening(path, f"file of splits over {num_nodes} nodes"):
+        return published_splits(
+            [masks_of((record[part] for record in records), num_nodes) for part in ("train", "valid", "test")]
+        )

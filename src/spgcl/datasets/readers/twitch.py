@@ -12,6 +12,8 @@ from scipy import sparse
 from spgcl.datasets.readers.contents import Contents, indicators, read_index_splits
 from spgcl.errors import InputError
 from spgcl.graph import Graph
+from spgcl.io.arrow import from_arrow
+from spgcl.io.opening import opening
 
 
 def read_musae(paths: Mapping[str, Path], *, directed: bool = False) -> Contents:
@@ -43,16 +45,12 @@ def read_twitch_gamers(paths: Mapping[str, Path], *, directed: bool = False) -> 
 
 
 def _read_table(path: Path) -> dict[str, NDArray[Any]]:
-    from pyarrow import ArrowInvalid, csv, string
-
-    from spgcl.io.arrow import from_arrow
+    from pyarrow import csv, string
 
     # Dates and truth values stay text: they are converted below.
     text = dict.fromkeys(("created_at", "updated_at", "language", "mature"), string())
-    try:
+    with opening(path, "csv"):
         table = csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=text))
-    except ArrowInvalid as error:
-        raise InputError(f"{path}: not a readable csv ({error})") from None
     return {name: from_arrow(table[name]) for name in table.column_names}
 
 

@@ -8,14 +8,14 @@ import numpy as np
 
 from spgcl.datasets.dataset import Splits
 from spgcl.datasets.readers.contents import Contents, compact
-from spgcl.errors import InputError
 from spgcl.graph import Graph
+from spgcl.io.opening import opening
 
 
 def read_wikics(paths: Mapping[str, Path], *, directed: bool = False) -> Contents:
     """Read features, labels, link lists and masks; the one test mask serves every split."""
     path = paths["articles"]
-    try:
+    with opening(path, "JSON file of WikiCS"):
         record = json.loads(path.read_text(encoding="utf-8"))
         links = [np.asarray(row, dtype=np.int64) for row in record["links"]]
         train = np.array(record["train_masks"], dtype=np.bool_)
@@ -24,8 +24,6 @@ def read_wikics(paths: Mapping[str, Path], *, directed: bool = False) -> Content
         test = np.tile(np.array(record["test_mask"], dtype=np.bool_), (len(train), 1))
         features = compact(np.array(record["features"], dtype=np.float32))
         labels = np.array(record["labels"], dtype=np.int64)
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{path}: not the JSON file of WikiCS ({error})") from None
     sources = np.repeat(np.arange(len(links)), [len(row) for row in links])
     return Contents(
         graph=Graph.from_edges(sources, np.concatenate(links), features, directed=directed),

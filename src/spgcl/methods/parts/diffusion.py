@@ -47,11 +47,7 @@ def personalised_pagerank(
 def heat(graph: Graph, *, time: float, keep: int, device: torch.device = CPU) -> sparse.csr_array:
     """The heat kernel, exp(time (T - I)) with T = (A + I) D^-1, whose columns sum to one.
 
-    Args:
-        graph: The graph; its weights count, if it has any.
-        time: How long heat spreads (t), 0 to 100.
-        keep: Largest entries kept in every row; 0 keeps all and needs a graph of at most 5,000 nodes.
-        device: Where to compute.
+    The time (t) is 0 to 100; see `personalised_pagerank` for the other arguments.
     """
     looped = (graph.adjacency + sparse.eye_array(graph.num_nodes, dtype=np.float32)).tocsr()
     degrees = looped.sum(axis=0, dtype=np.float64)
