@@ -7,6 +7,7 @@ import pytest
 import torch
 from scipy import sparse
 from sklearn.base import clone
+from torch_geometric.data import Data
 
 import spgcl
 from spgcl.datasets import load, random_splits
@@ -15,11 +16,6 @@ from spgcl.errors import InputError
 from spgcl.estimator import Embedder
 from spgcl.evaluation import score_predictions
 from spgcl.graph import Graph
-
-# Importing PyTorch Geometric runs torch.jit.script once, which torch calls deprecated.
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from torch_geometric.data import Data
 
 TINY = {
     "hidden": 8,

@@ -1,24 +1,19 @@
 """Labels on the command line: nodes without one, and those that a saved graph brings along."""
 
 import json
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from commands import answer, output, refusal, settings
+from torch_geometric.data import Data
 
 from spgcl.cli import run
 from spgcl.errors import InputError
 from spgcl.evaluation.health import class_centre_distance, selected_homophily
 from spgcl.runs.options import GraphOptions
 from spgcl.runs.sources import resolve
-
-# Importing PyTorch Geometric runs torch.jit.script once, which torch calls deprecated.
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from torch_geometric.data import Data
 
 QUICK = [
     *("--threads", "1"),

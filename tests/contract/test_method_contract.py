@@ -3,7 +3,6 @@
 import copy
 import gc
 import re
-import warnings
 import weakref
 from dataclasses import fields, replace
 from functools import cache
@@ -21,11 +20,6 @@ from spgcl.methods.parameters import meanings
 from spgcl.runs.fit import describe_source
 from spgcl.runs.record import Run, load_method, save_method
 from spgcl.training.loop import train
-
-# Importing PyTorch Geometric runs torch.jit.script once, which torch calls deprecated.
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    import torch_geometric  # noqa: F401
 
 INDUCTIVE = [name for name, method in METHODS.items() if method.inductive]
 TRAINED = [name for name, method in METHODS.items() if "steps" in parameters(method)]

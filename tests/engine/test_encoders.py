@@ -1,4 +1,3 @@
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -6,16 +5,12 @@ import pytest
 import torch
 from graphs import CPU, make_graph
 from torch import nn
+from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
 
 from spgcl.engine import encoders
 from spgcl.engine.encoders import Encoder, drop
 from spgcl.engine.tensors import GraphTensors, SparseMatrix
 from spgcl.errors import InputError
-
-# Importing PyTorch Geometric runs torch.jit.script once, which torch calls deprecated.
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
 
 KINDS = ("gcn", "gat", "gin", "sage", "mlp")
 NUM_NODES, WIDTH = 40, 12

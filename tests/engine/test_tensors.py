@@ -3,13 +3,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from graphs import CPU
 from scipy import sparse
 
 from spgcl.engine import patterns
 from spgcl.engine.tensors import DENSE_FROM, GraphTensors, SparseMatrix, distinct, divided_by_row_sums
 from spgcl.graph import Graph
-
-CPU = torch.device("cpu")
 
 
 def random_matrix(num_rows=7, num_columns=5, *, density=0.4, seed=0):

@@ -1,4 +1,3 @@
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -13,11 +12,6 @@ from spgcl.graph import Graph
 from spgcl.methods import create, resolved_settings
 from spgcl.methods.parts.pools import cut_at_random, neighbourhood_lists, neighbourhood_union, sample_nodes
 from spgcl.training.loop import train
-
-# Importing PyTorch Geometric runs torch.jit.script once, which torch calls deprecated.
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    import torch_geometric  # noqa: F401
 
 ENCODERS = ("gcn", "gat", "gin", "sage", "mlp")
 TINY = {

@@ -5,7 +5,7 @@ from dataclasses import replace
 import kernel_oracles
 import pytest
 import torch
-from graphs import make_graph, seeded
+from graphs import CPU, make_graph, seeded
 
 from spgcl.engine.device import arithmetic
 from spgcl.engine.kernels.layers import Keys
@@ -17,7 +17,6 @@ from spgcl.methods.parts.captured_step import PaddedPool, captured_loss, padded_
 from spgcl.methods.parts.pools import neighbourhood_lists
 from spgcl.methods.spgcl import SPGCL
 
-CPU = torch.device("cpu")
 SMALL = {"hidden": 6, "seeds": 9, "pool_size": 24, "positives": 3, "negatives": 5, "dropout": 0.0}
 SETTINGS = {
     "published-like": {"batch_norm": "affine", "own_positive": True, "head_activation": "prelu"},
