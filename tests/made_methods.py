@@ -8,6 +8,18 @@ from spgcl.engine.tensors import SparseMatrix
 from spgcl.estimator import Embedder
 from spgcl.evaluation import probe
 
+# Sizes for graphs of some forty nodes.
+TINY_POOLS = {"hidden": 8, "seeds": 6, "hops": 1, "pool_size": 20, "positives": 3, "negatives": 4}
+TINY_WALKS = {
+    "hidden": 8,
+    "walks": 3,
+    "walk_length": 6,
+    "window": 2,
+    "negatives": 3,
+    "steps": 12,
+    "learning_rate": 0.05,
+}
+
 
 def make_method(kind, num_features, *, seed=0, **settings):
     """A method of a class; unlike `create`, settings are not checked."""

@@ -5,6 +5,7 @@ import networkx
 import numpy as np
 import pytest
 import torch
+from made_methods import TINY_POOLS
 from scipy import sparse
 from sklearn.base import clone
 from torch_geometric.data import Data
@@ -16,15 +17,11 @@ from spgcl.errors import InputError
 from spgcl.estimator import Embedder
 from spgcl.evaluation import score_predictions
 from spgcl.graph import Graph
+from spgcl.methods import METHODS, parameters
 
 TINY = {
-    "hidden": 8,
+    **TINY_POOLS,
     "steps": 2,
-    "seeds": 6,
-    "hops": 1,
-    "pool_size": 20,
-    "positives": 3,
-    "negatives": 4,
     # Sums over dense and over sparse rows round differently, and Adam makes much of little.
     "normalise_features": False,
     "device": "cpu",
@@ -272,8 +269,9 @@ def test_a_supervised_method_without_labels_or_with_too_few_is_refused():
     data = load("csbm-homophilic")
     with pytest.raises(InputError, match=r"gcn is supervised.*fit\(graph, y\)"):
         Embedder(method="gcn").fit(data)
-    with pytest.raises(InputError, match=r"y has shape \(9,\).* 1500 nodes"):
-        Embedder(method="gcn").fit(data.graph, data.labels[:9])
+    for labels, problem in ((data.labels[:9], r"y .*\(9,\).* 1500"), (np.arange(1500), "the 6 .*10/10/80")):
+        with pytest.raises(InputError, match=problem):
+            Embedder(method="gcn").fit(data.graph, labels)
 
 
 @pytest.mark.parametrize(
@@ -304,19 +302,6 @@ def test_minus_one_next_to_one_other_class_is_a_class_with_a_warning():
     assert model.classes_ == ("-1", "1") and model.labels_.tolist() == ((sides + 1) // 2).tolist()
 
 
-@pytest.mark.parametrize(
-    ("labels", "problem"),
-    [
-        (np.zeros(1500, int), "y: all nodes have the label 0"),
-        (np.full(1500, None), "y: no node has a label"),
-        (np.arange(1500), "no class has the 6 labelled nodes"),
-    ],
-)
-def test_labels_that_no_model_can_learn_from_are_refused(labels, problem):
-    with pytest.raises(InputError, match=problem):
-        Embedder(method="gcn").fit(load("csbm-homophilic").graph, labels)
-
-
 def named(names, directed=False):
     order = [sorted(names).index(name) for name in names]
     return Graph.from_edges(*EDGES, FEATURES[:, order], feature_names=names, directed=directed)
@@ -341,6 +326,15 @@ def test_graphs_of_another_kind_are_refused():
     assert model.transform(spectral).shape == (spectral.num_nodes, 8)
     with pytest.raises(InputError, match="spectral"):
         model.transform(Graph.of(EDGES.T[: EDGES.shape[1] // 2], structural="spectral"))
+
+
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if not method.inductive])
+def test_a_transductive_method_embeds_its_own_graph_only(name):
+    settings = {"hidden": 4} | ({"steps": 1} if "steps" in parameters(METHODS[name]) else {})
+    model = Embedder(name, **settings).fit(SOURCES["graph"]())
+    assert model.transform(SOURCES["graph"]()).shape == (NUM_NODES, 4)
+    with pytest.raises(InputError, match=name):
+        model.transform(grown())
 
 
 def test_a_graph_that_is_named_like_a_benchmark_has_none_of_its_settings():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from graphs import CPU, make_graph
+from made_methods import TINY_POOLS
 
 from spgcl.engine.tensors import GraphTensors
 from spgcl.errors import InputError
@@ -18,18 +19,7 @@ from spgcl.training import loop
 from spgcl.training.loop import draws, train
 
 STEPS = 6
-TINY = {
-    "hidden": 8,
-    "steps": STEPS,
-    "seeds": 6,
-    "hops": 1,
-    "pool_size": 20,
-    "positives": 3,
-    "negatives": 4,
-    "learning_rate": 0.02,
-    "batch_norm": "affine",
-}
-
+TINY = {**TINY_POOLS, "steps": STEPS, "learning_rate": 0.02, "batch_norm": "affine"}
 
 GRAPH = make_graph(50, num_edges=100)
 LABELS = np.random.default_rng(1).integers(0, 3, 50)

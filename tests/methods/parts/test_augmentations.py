@@ -6,6 +6,7 @@ import torch
 from graphs import CPU, seeded
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_methods import dense
 from scipy import sparse
 
 from spgcl.engine.tensors import GraphTensors, SparseMatrix
@@ -66,7 +67,7 @@ any_rate = st.one_of(st.sampled_from([0.0, 1.0]), st.floats(0, 1))
 
 
 def features_of(graph):
-    return graph.features.dense() if isinstance(graph.features, SparseMatrix) else graph.features
+    return dense(graph.features)
 
 
 def tensors_of(graph):

@@ -6,6 +6,7 @@ import kernel_oracles
 import pytest
 import torch
 from graphs import CPU, make_graph, seeded
+from made_methods import doubled
 
 from spgcl.engine.device import arithmetic
 from spgcl.engine.kernels.layers import Keys
@@ -70,14 +71,9 @@ def adjacency_on(device):
 def in_double(graph, **settings):
     """A method and what it prepared, both in float64, the adjacency too."""
     method = create("spgcl", 30, num_nodes=60, seed=0, settings={**SMALL, **settings}).double()
-    tensors = method.prepare(graph, CPU).graph
+    tensors = doubled(method.prepare(graph, CPU).graph)
     adjacency = replace(tensors.adjacency, values=tensors.adjacency.values.double())
-    features = tensors.features
-    if isinstance(features, SparseMatrix):
-        features = replace(features, values=features.values.double())
-    else:
-        features = features.double()
-    return method.train(), Prepared(replace(tensors, features=features, adjacency=adjacency))
+    return method.train(), Prepared(replace(tensors, adjacency=adjacency))
 
 
 def plain_loss(method, prepared, seeds, nodes):
