@@ -83,7 +83,6 @@ def test_stats_without_files_measures_the_built_in_graphs(own_folder, capsys):
         (["fetch", "corra"], "unknown data set 'corra'; did you mean 'cora'"),
         (["fetch", "cora", "--mirror", "/no/where"], "--mirror /no/where"),
         (["fetch", "csbm-homophilic"], "csbm-homophilic is generated"),
-        (["verify", "corra"], "unknown data set 'corra'"),
         (["stats", "corra"], "unknown data set 'corra'"),
         (["stats", "cora"], "run `spgcl datasets fetch cora`"),
         (["stats", "--nonsense"], "No such option"),
