@@ -276,9 +276,9 @@ def test_all_layers_share_one_activation():
 def test_dropout_keeps_the_expectation(rate):
     values = torch.full((400, 500), 3.0)
     dropped = drop(values, rate, torch.Generator().manual_seed(0))
-    share = float((dropped == 0).double().mean())
-    # 200,000 coins: five deviations are below 0.0056.
-    assert share == pytest.approx(rate, abs=0.0056)
+    fraction = float((dropped == 0).double().mean())
+    # 200,000 draws: five deviations are below 0.0056.
+    assert fraction == pytest.approx(rate, abs=0.0056)
     assert dropped[dropped != 0].unique().tolist() == pytest.approx([3 / (1 - rate)])
     assert float(dropped.mean()) == pytest.approx(3, abs=0.06)
 

@@ -176,7 +176,7 @@ def test_the_divergence_is_that_of_naive_loops_and_of_the_distributions():
 
 @pytest.mark.parametrize("negative_ratio", [0, 1, 2])
 @pytest.mark.parametrize("weight", [0.0, 1.0, 30.0])
-def test_the_loss_is_the_reconstruction_of_a_draw_and_the_divergence_of_a_pair(weight, negative_ratio):
+def test_the_loss_is_the_reconstruction_of_a_draw_and_the_divergence_per_pair(weight, negative_ratio):
     method, prepared = make_double(VGAE, negative_ratio=negative_ratio, divergence_weight=weight)
     block = Block(prepared.graph.adjacency)
     hidden = method.first(prepared.graph, None, None)

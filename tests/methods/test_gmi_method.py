@@ -114,7 +114,7 @@ def test_sampled_rows_give_the_whole_in_expectation():
     assert np.std(sampled) > 1e-3
 
 
-def test_without_a_weight_the_adjacency_is_not_looked_at(monkeypatch):
+def test_without_a_weight_the_adjacency_is_not_used(monkeypatch):
     graph = make_graph()
     method = make_method(graph.num_features, hidden=8, structure_weight=0.0)
     prepared = method.prepare(graph, CPU)

@@ -1,4 +1,4 @@
-"""The supervised baselines: against plain loops, told nothing of test nodes, and on real graphs."""
+"""The supervised baselines: against plain loops, blind to the labels of test nodes, and on real graphs."""
 
 from dataclasses import replace
 
@@ -156,15 +156,15 @@ def test_dropout_takes_inputs_of_both_layers_in_training_only(name, sparse_featu
 def test_a_row_of_labels_holds_training_and_validation_nodes_and_nothing_of_the_rest():
     dataset = make_dataset()
     supervision = Supervision.of(dataset.labels, dataset.splits)
-    told = dataset.splits.train | dataset.splits.validation
+    known = dataset.splits.train | dataset.splits.validation
     assert supervision.task == (3, 3)
-    np.testing.assert_array_equal(supervision.labels >= 0, told)
-    assert (supervision.labels == dataset.labels)[told].all()
+    np.testing.assert_array_equal(supervision.labels >= 0, known)
+    assert (supervision.labels == dataset.labels)[known].all()
     np.testing.assert_array_equal(supervision.validation, dataset.splits.validation)
 
 
 def shuffled(labels, nodes):
-    """Labels dealt out anew among some nodes, so that most of those have another."""
+    """Labels permuted among some nodes, so that many of them have another."""
     changed = labels.copy()
     changed[nodes] = np.random.default_rng(3).permutation(labels[nodes])
     assert (changed != labels).sum() > len(nodes) / 3

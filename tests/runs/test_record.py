@@ -166,14 +166,6 @@ def damaged(content):
     }
 
 
-@pytest.mark.parametrize("kind", damaged(b""))
-def test_damaged_weights_are_refused(tmp_path, kind):
-    saved_method(tmp_path)
-    path = tmp_path / "model.safetensors"
-    path.write_bytes(damaged(path.read_bytes())[kind])
-    assert str(path) in refused(load_method, tmp_path)
-
-
 def test_missing_weights_say_how_to_go_on(tmp_path):
     assert "--resume" in refused(load_method, tmp_path)
 
@@ -259,11 +251,19 @@ def test_a_checkpoint_comes_back_as_it_was(tmp_path, observe):
 
 
 @pytest.mark.parametrize("kind", damaged(b""))
-def test_a_damaged_checkpoint_is_refused(tmp_path, kind):
-    checkpoint_of(tmp_path)
-    path = tmp_path / "checkpoint.safetensors"
+@pytest.mark.parametrize(
+    ("name", "save", "load"),
+    [
+        ("model.safetensors", saved_method, load_method),
+        ("checkpoint.safetensors", checkpoint_of, load_checkpoint),
+    ],
+    ids=["weights", "checkpoint"],
+)
+def test_damaged_tensors_are_refused(tmp_path, name, save, load, kind):
+    save(tmp_path)
+    path = tmp_path / name
     path.write_bytes(damaged(path.read_bytes())[kind])
-    assert str(path) in refused(load_checkpoint, tmp_path)
+    assert str(path) in refused(load, tmp_path)
 
 
 @pytest.mark.parametrize("number", [CHECKPOINT_FORMAT - 1, CHECKPOINT_FORMAT + 1])

@@ -92,7 +92,7 @@ def test_more_entries_than_there_are_keep_all():
 def test_blocks_of_rows_give_the_same(monkeypatch, keep):
     graph = random_graph()
     whole = personalised_pagerank(graph, restart=0.2, keep=keep)
-    # Seven rows a block do not divide forty nodes.
+    # Seven rows per block do not divide forty nodes.
     monkeypatch.setattr(diffusion, "_BLOCK_NUMBERS", 7 * graph.num_nodes)
     blocked = personalised_pagerank(graph, restart=0.2, keep=keep)
     np.testing.assert_array_equal(blocked.indices, whole.indices)

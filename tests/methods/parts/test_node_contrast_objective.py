@@ -78,27 +78,6 @@ def test_the_order_of_nodes_makes_no_difference():
     assert not torch.isclose(node_contrast(first[order], second, temperature=0.4), loss)
 
 
-def test_only_half_of_the_similarities_are_computed_one_tile_at_a_time(monkeypatch):
-    sizes = []
-    tiles = module._tiles
-
-    def watched(*arguments):
-        for tile in tiles(*arguments):
-            sizes.append(tile[-1].numel())
-            yield tile
-
-    monkeypatch.setattr(module, "_tiles", watched)
-    monkeypatch.setattr(module, "KEPT_BYTES", 800 * 800 * 8 - 1)
-    first, second = (view.requires_grad_() for view in two_views(400))
-    node_contrast(first, second, temperature=0.4, tile=40).backward()
-    # 800 rows are 20 tiles: those on and above the diagonal, for the sums and for the gradient.
-    assert sizes == [40 * 40] * (2 * 20 * 21 // 2)
-    sizes.clear()
-    monkeypatch.setattr(module, "KEPT_BYTES", 800 * 800 * 8)
-    node_contrast(first, second, temperature=0.4, tile=40).backward()
-    assert sizes == [40 * 40] * (20 * 21 // 2)
-
-
 def test_without_a_gradient_only_the_sums_are_computed(monkeypatch):
     monkeypatch.setattr(module, "_repulsion", None)
     assert node_contrast(*two_views(), temperature=0.4).isfinite()
