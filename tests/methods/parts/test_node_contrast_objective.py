@@ -2,6 +2,7 @@ import pytest
 import torch
 from contrast_oracle import naive_loss
 from torch.nn.functional import normalize
+from torch.utils.flop_counter import FlopCounterMode
 
 from spgcl.errors import InputError
 from spgcl.methods.parts import node_contrast as module
@@ -76,6 +77,19 @@ def test_the_order_of_nodes_makes_no_difference():
     loss = node_contrast(first, second, temperature=0.4)
     torch.testing.assert_close(node_contrast(first[order], second[order], temperature=0.4), loss)
     assert not torch.isclose(node_contrast(first[order], second, temperature=0.4), loss)
+
+
+def test_half_of_the_similarities_are_computed_and_those_kept_only_once(monkeypatch):
+    first, second = (view.requires_grad_() for view in two_views(40))
+    work = []
+    for kept_bytes in (0, 10**6):
+        monkeypatch.setattr(module, "KEPT_BYTES", kept_bytes)
+        with FlopCounterMode(display=False) as counter:
+            node_contrast(first, second, temperature=0.4, tile=10).backward()
+        work.append(counter.get_total_flops())
+    # 80 rows are 8 tiles per side: those on and above the diagonal, for the sums and for the gradient.
+    half = (8 * 9 // 2) * 2 * 10 * 10 * 4
+    assert work == [2 * half, half]
 
 
 def test_without_a_gradient_only_the_sums_are_computed(monkeypatch):
