@@ -21,12 +21,15 @@ def output(capsys, *arguments: object) -> tuple[str, str]:
     return captured.out, captured.err
 
 
-def refusal(capsys, *arguments: object) -> str:
-    """The line on stderr with which a command ends with code 2; nothing is on stdout."""
-    assert run([*map(str, arguments)]) == 2
+def refusal(capsys, *arguments: object, code: int = 2) -> str:
+    """The line on stderr with which a command fails, by default with code 2; nothing is on stdout."""
+    capsys.readouterr()
+    found = run([*map(str, arguments)])
     captured = capsys.readouterr()
+    assert found == code, captured
     *notes, line = captured.err.splitlines()
     assert captured.out == "" and all(note.startswith("note: ") for note in notes)
+    assert line.startswith("spgcl: ")
     return line
 
 

@@ -1,10 +1,26 @@
+import os
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from spgcl.errors import Note
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Importing PyTorch Geometric runs torch.jit.script once, which torch calls deprecated.
+    config.addinivalue_line("filterwarnings", "ignore:`torch.jit.script:DeprecationWarning")
+
+
+@pytest.fixture(scope="session")
+def benchmark_folder() -> Path:
+    """The verified benchmark files; tests that need them are skipped where they are not."""
+    chosen = os.environ.get("SPGCL_DATA")
+    if not chosen or not (Path(chosen) / "MANIFEST.json").is_file():
+        pytest.skip("SPGCL_DATA does not name a folder with the benchmark files")
+    return Path(chosen)
 
 
 @pytest.fixture

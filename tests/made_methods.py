@@ -8,7 +8,8 @@ from spgcl.engine.tensors import SparseMatrix
 from spgcl.estimator import Embedder
 from spgcl.evaluation import probe
 
-# Settings of DeepWalk and node2vec for forty nodes.
+# Sizes for graphs of some forty nodes.
+TINY_POOLS = {"hidden": 8, "seeds": 6, "hops": 1, "pool_size": 20, "positives": 3, "negatives": 4}
 TINY_WALKS = {
     "hidden": 8,
     "walks": 3,

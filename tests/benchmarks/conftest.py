@@ -1,15 +1,8 @@
-import warnings
-
 import pytest
 import torch
 from timing.graphs import settings_of, synthetic
 
 from spgcl.datasets import Dataset
-
-# Importing PyTorch Geometric runs torch.jit.script once, which torch calls deprecated.
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    import torch_geometric  # noqa: F401
 
 
 @pytest.fixture(autouse=True)

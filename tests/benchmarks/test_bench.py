@@ -6,7 +6,7 @@ import time
 import pytest
 import torch
 from bench import main
-from record import append, machine, read_lines
+from record import machine, read_lines
 from timing import isolated
 from timing.end_to_end import fit_and_evaluate
 from timing.graphs import settings_of
@@ -139,15 +139,6 @@ def test_numbers_that_are_too_small_are_refused(words, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(words)
     assert f"{words[-1]} is below" in capsys.readouterr().err
-
-
-def test_lines_are_appended_and_read(tmp_path):
-    path = tmp_path / "results.jsonl"
-    assert read_lines(path) == []
-    append(path, {"a": 1})
-    append(path, {"a": 2})
-
-    assert read_lines(path) == [{"a": 1}, {"a": 2}]
 
 
 def test_a_machine_has_its_processor_and_versions():

@@ -1,6 +1,5 @@
 import json
 
-import networkx
 import numpy as np
 import pytest
 from commands import answer, output, refusal
@@ -53,14 +52,6 @@ def test_people_get_a_table_and_the_notes_on_stderr(capsys, files):
     assert "40 directed" in out
     assert "2 (left: 20, right: 20)" in out
     assert "edge homophily         0.000" in out
-
-
-def test_a_networkx_graph_arrives_as_graphml(capsys, tmp_path):
-    path = tmp_path / "karate.graphml"
-    networkx.write_graphml(networkx.karate_club_graph(), path)
-    record = answer(capsys, "inspect", path, "--structural", "degree")
-    assert (record["nodes"], record["edges"]) == (34, 78)
-    assert record["weighted"]
 
 
 @pytest.mark.parametrize(

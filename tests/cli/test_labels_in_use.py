@@ -1,24 +1,19 @@
 """Labels on the command line: nodes without one, and those that a saved graph brings along."""
 
 import json
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from commands import answer, output, refusal, settings
+from torch_geometric.data import Data
 
 from spgcl.cli import run
 from spgcl.errors import InputError
 from spgcl.evaluation.health import class_centre_distance, selected_homophily
 from spgcl.runs.options import GraphOptions
 from spgcl.runs.sources import resolve
-
-# Importing PyTorch Geometric runs torch.jit.script once, which torch calls deprecated.
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from torch_geometric.data import Data
 
 QUICK = [
     *("--threads", "1"),
@@ -97,7 +92,7 @@ def test_a_header_that_could_be_a_row_is_one_where_it_names_the_ids(edges, headi
 def test_a_column_is_not_guessed_beside_features_without_names(partly_labelled):
     np.save("features.npy", np.eye(NUM_NODES))
     options = GraphOptions(features=Path("features.npy"), id="node")
-    with pytest.raises(InputError, match=r"labels\.csv: unknown column 'node'"):
+    with pytest.raises(InputError, match=r"labels\.csv: .*'node'"):
         resolve("edges.csv", options, Path("labels.csv"))
 
 
@@ -111,7 +106,7 @@ def test_labels_without_columns_or_without_a_file_take_a_column_of_features(part
 
 
 def test_a_column_that_no_file_has_is_refused(partly_labelled):
-    with pytest.raises(InputError, match=r"labels\.csv: unknown column 'node'; choose from: id, label"):
+    with pytest.raises(InputError, match=r"labels\.csv: .*'node'.* id, label"):
         resolve("edges.csv", GraphOptions(structural="degree", id="node"), Path("labels.csv"))
 
 

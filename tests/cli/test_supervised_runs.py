@@ -1,10 +1,6 @@
-"""Runs of the supervised baselines through the command line: fit, eval, embed, similar, kill and resume."""
+"""Runs of the supervised baselines through the command line: fit, eval, embed, similar."""
 
 import json
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +11,6 @@ from pyarrow import parquet
 from spgcl.cli import run
 from spgcl.runs.record import load_method
 
-SPGCL = str(Path(sys.executable).with_name("spgcl"))
 QUICK = ["--steps", "6", "--set", "hidden=4", "--threads", "1"]
 SCORE_KEYS = {
     *("dataset", "method", "protocol", "metric", "mean", "std", "std_over", "splits", "split_source", "task")
@@ -108,29 +103,3 @@ def test_an_own_graph_needs_labels(own_graph, tmp_path, capsys):
     assert shown.splitlines()[-1] == f"next: spgcl eval {out}"
     assert answer(capsys, "eval", out)["split_source"] == "seeded stratified 10/10/80"
     assert "other labels" in refusal(capsys, "eval", out, "--labels", tmp_path / "others.csv")
-
-
-def test_killed_and_resumed_gives_the_same_bytes(tmp_path, capsys):
-    command = [
-        *("fit", "csbm-heterophilic", "--method", "gcn", "--steps", "120", "--set", "hidden=16"),
-        *("--threads", "1", "--device", "cpu", "--json"),
-    ]
-    out, whole = tmp_path / "killed", tmp_path / "whole"
-    process = subprocess.Popen(
-        [SPGCL, *command, "--out", str(out), "--checkpoint-every", "0.05"],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
-    for _ in range(3000):
-        if (out / "checkpoint.safetensors").exists():
-            break
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.01)
-    process.kill()
-    process.communicate()
-    assert process.returncode == -signal.SIGKILL
-    assert json.loads((out / "run.json").read_text())["status"] == "running"
-    answer(capsys, *command, "--out", whole)
-    assert 0 < answer(capsys, *command, "--out", out, "--resume")["resumed_from"] < 120
-    for name in ("embeddings.parquet", "model.safetensors"):
-        assert (out / name).read_bytes() == (whole / name).read_bytes()

@@ -157,18 +157,15 @@ def test_too_many_bytes_are_not_read_to_the_end(server, target):
     assert received[-1] < 2 * len(CONTENT)
 
 
-@pytest.mark.parametrize("stale", [b"something else", CONTENT + b"more"])
-def test_a_stale_part_file_is_replaced(server, target, stale):
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("file.bin", b"damaged"), ("file.bin.part", b"something else"), ("file.bin.part", CONTENT + b"more")],
+)
+def test_wrong_bytes_of_earlier_are_replaced(server, target, name, content):
     target.parent.mkdir(parents=True)
-    target.with_name("file.bin.part").write_bytes(stale)
-    _fetch()
+    target.with_name(name).write_bytes(content)
+    assert _fetch() == [str(target)]
     assert target.read_bytes() == CONTENT and files_in(target.parent) == ["file.bin"]
-
-
-def test_a_damaged_file_is_replaced(server, target):
-    target.parent.mkdir(parents=True)
-    target.write_bytes(b"damaged")
-    assert _fetch() == [str(target)] and target.read_bytes() == CONTENT
 
 
 def test_a_missing_file_names_the_address_and_the_option(server, target):

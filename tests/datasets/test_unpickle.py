@@ -61,7 +61,7 @@ def test_planted_calls_are_refused_and_do_not_run(tmp_path, function, arguments,
         for argument in arguments
     ]  # fmt: skip
     path = _write(tmp_path / "planted.pickle", {"x": [_Planted(function, *filled)]}, protocol=4)
-    with pytest.raises(InputError, match=rf"planted\.pickle: the pickle asks for .*({named})"):
+    with pytest.raises(InputError, match=rf"planted\.pickle: .*({named})"):
         load_pickle(path)
     assert not list(tmp_path.glob("trace*"))
 
@@ -71,7 +71,7 @@ def test_a_call_planted_inside_an_npy_is_refused(tmp_path):
     path = tmp_path / "splits.npy"
     records = np.array([{"train": _Planted(os.system, f"touch {trace}")}, {}], dtype=object)
     np.save(path, records, allow_pickle=True)
-    with pytest.raises(InputError, match=r"splits\.npy: the pickle asks for .*system"):
+    with pytest.raises(InputError, match=r"splits\.npy: .*system"):
         load_pickled_array(path)
     assert not trace.exists()
 

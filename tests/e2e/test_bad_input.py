@@ -7,15 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
+from commands import refusal, settings
 
 from spgcl.cli import run
 
 SPGCL = str(Path(sys.executable).with_name("spgcl"))
-SETTINGS = ("hidden=8", "pool_size=32", "seeds=8", "hops=1", "negatives=10")
-QUICK = [*("--threads", "1"), *(part for name in SETTINGS for part in ("--set", name))]
+QUICK = ["--threads", "1", *settings(hidden=8, pool_size=32, seeds=8, hops=1, negatives=10)]
 
 
 @pytest.fixture(scope="module")
@@ -55,18 +54,6 @@ def snapshot(folder: Path) -> dict[str, tuple[int, bytes]]:
     }
 
 
-def refusal(capsys, *arguments: object, code: int = 2) -> str:
-    """The one line that a command ends with."""
-    capsys.readouterr()
-    found = run([*map(str, arguments)])
-    captured = capsys.readouterr()
-    assert found == code, captured
-    assert captured.out == ""
-    errors = [line for line in captured.err.splitlines() if not line.startswith("note: ")]
-    assert len(errors) == 1 and errors[0].startswith("spgcl: ")
-    return errors[0]
-
-
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
@@ -85,20 +72,12 @@ def test_options_that_fit_no_graph_are_refused_before_one_is_read(tmp_path, caps
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        (["--method", "spgc"], ["'spgc'", "'spgcl'"]),
-        (["--preset", "publised"], ["'publised'", "'published'"]),
         (["--preset", "published"], ["'csbm-heterophilic'", "--preset"]),
         (["--set", "hiden=8"], ["'hiden'", "'hidden'"]),
         (["--set", "encoder=gnc"], ["encoder", "'gnc'", "'gcn'"]),
         (["--set", "hidden"], ["--set 'hidden'", "name=value"]),
         (["--set", "hidden=wide"], ["hidden is 'wide'"]),
-        (["--set", "hidden=8.5"], ["hidden is '8.5'"]),
-        (["--set", "own_positive=perhaps"], ["own_positive is 'perhaps'", "true or false"]),
         (["--steps", "0"], ["steps is 0", "above 0"]),
-        (["--steps", "-3"], ["steps is -3", "above 0"]),
-        (["--set", "negative_weight=-1"], ["negative_weight is -1", "0 or more"]),
-        (["--set", "learning_rate=0"], ["learning_rate is 0", "above 0"]),
-        (["--set", "dropout=1"], ["dropout is 1", "below 1"]),
         (["--set", "layers=9"], ["layers is 9", "1 to 3"]),
         (["--set", "positives=33"], ["positives is 33", "32", "pool_size"]),
         (
@@ -110,7 +89,6 @@ def test_options_that_fit_no_graph_are_refused_before_one_is_read(tmp_path, caps
         (["--seeds", "0"], ["--seeds"]),
         (["--format", "xlsx"], ["'xlsx'", "parquet"]),
         (["--set", "hidden=1000000"], ["out of memory", "bytes", "hidden"]),
-        (["--set", "hidden=1000000000000"], ["out of memory", "bytes", "hidden"]),
         (["--set", "hidden=4611686018427387904"], ["out of memory", "hidden"]),
         (["--resume", "--overwrite"], ["--resume and --overwrite"]),
         (["--device", "tpu"], ["tpu", "cuda"]),
@@ -244,14 +222,9 @@ def test_damaged_files_of_a_run(earlier, tmp_path, capsys):
     embed = ["embed", earlier, "csbm-heterophilic", "--out", file]
     model = earlier / "model.safetensors"
     content = model.read_bytes()
-    for damaged in (content[:100], content[:-8], b"", b"not tensors at all"):
-        model.write_bytes(damaged)
-        line = refusal(capsys, *embed)
-        assert f"{model} is damaged" in line and "--overwrite" in line
-    from safetensors.numpy import save_file
-
-    save_file({"weight": np.zeros(3)}, model)
-    assert str(model) in refusal(capsys, *embed)
+    model.write_bytes(content[:-8])
+    line = refusal(capsys, *embed)
+    assert f"{model} is damaged" in line and "--overwrite" in line
     record = json.loads((earlier / "run.json").read_text())
     for changed, part in (
         ("{", "run record"),

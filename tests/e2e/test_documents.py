@@ -9,7 +9,6 @@ import re
 import shlex
 import subprocess
 import sys
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,11 +19,6 @@ import spgcl
 from spgcl.cli import run
 from spgcl.datasets.entries import entries
 from spgcl.methods import find, parameters
-
-# Importing PyTorch Geometric runs torch.jit.script once, which torch calls deprecated.
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    import torch_geometric  # noqa: F401
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

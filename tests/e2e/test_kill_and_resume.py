@@ -9,15 +9,15 @@ import time
 from pathlib import Path
 
 import pytest
+from commands import output, settings
 
 from spgcl.cli import run
 
 SPGCL = str(Path(sys.executable).with_name("spgcl"))
 # Some seconds of training, so that a process can be killed in the middle of it.
-SETTINGS = ("hidden=32", "pool_size=256", "seeds=32", "hops=1")
 FIT = [
     *("fit", "csbm-heterophilic", "--steps", "400", "--threads", "1", "--device", "cpu", "--json"),
-    *(part for setting in SETTINGS for part in ("--set", setting)),
+    *settings(hidden=32, pool_size=256, seeds=32, hops=1),
     *("--checkpoint-every", "0.05"),
 ]
 
@@ -42,10 +42,7 @@ def modified(path: Path) -> int | None:
 
 
 def fit(capsys, out: Path, *more: str) -> dict:
-    code = run([*FIT, "--out", str(out), *more])
-    captured = capsys.readouterr()
-    assert code == 0, captured.err
-    return json.loads(captured.out)
+    return json.loads(output(capsys, *FIT, "--out", out, *more)[0])
 
 
 @pytest.fixture(scope="module")

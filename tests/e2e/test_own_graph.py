@@ -2,23 +2,15 @@
 
 import json
 import shutil
-import warnings
 
 import networkx
 import numpy as np
 import pytest
-import torch
+from commands import output, settings
 from pyarrow import parquet
 
-from spgcl.cli import run
-
-# Importing PyTorch Geometric runs torch.jit.script once, which torch calls deprecated.
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from torch_geometric.data import Data
-
-SETTINGS = ("hidden=8", "pool_size=32", "seeds=8", "hops=1", "negatives=10")
-QUICK = [*("--steps", "8", "--threads", "1"), *(part for name in SETTINGS for part in ("--set", name))]
+SMALL = settings(hidden=8, pool_size=32, seeds=8, hops=1, negatives=10)
+QUICK = ["--steps", "8", "--threads", "1", *SMALL]
 PEOPLE = 120
 
 
@@ -49,10 +41,8 @@ def files(tmp_path):
 
 
 def succeed(capsys, *arguments):
-    code = run([*map(str, arguments), "--json"])
-    captured = capsys.readouterr()
-    assert code == 0, captured.err
-    return json.loads(captured.out), captured.err
+    shown, notes = output(capsys, *arguments, "--json")
+    return json.loads(shown), notes
 
 
 def fit(capsys, out, graph, *more):
@@ -111,15 +101,6 @@ def test_a_grown_graph_is_embedded_without_training(files, capsys):
     assert (files / "o.parquet").read_bytes() == (out / "embeddings.parquet").read_bytes()
 
 
-def test_labels_given_to_fit_are_found_by_eval(files, capsys):
-    out = files / "run"
-    options = ["--features", files / "traits.csv", "--labels", files / "sides.csv", "--observe", 4]
-    fit(capsys, out, files / "friends.csv", *options)
-    curves = json.loads((out / "run.json").read_text())["history"]["observations"]
-    assert [point["step"] for point in curves] == [0, 4, 8] and "class_centre_distance" in curves[0]
-    assert len(succeed(capsys, "eval", out, "--threads", 1)[0]["splits"]) == 10
-
-
 @pytest.mark.parametrize("format_", ["parquet", "npy", "csv"])
 def test_graphml_whose_ids_are_text_that_looks_like_numbers(tmp_path, capsys, format_):
     path, labels, out = tmp_path / "karate.graphml", tmp_path / "club.csv", tmp_path / "run"
@@ -131,16 +112,6 @@ def test_graphml_whose_ids_are_text_that_looks_like_numbers(tmp_path, capsys, fo
     assert succeed(capsys, "eval", out, "--labels", labels, "--threads", 1)[0]["mean"] > 30
     near, _ = succeed(capsys, "similar", out, "33", "-k", 3)
     assert len(near) == 3
-
-
-def test_a_saved_pyg_graph(tmp_path, capsys):
-    generator = torch.Generator().manual_seed(0)
-    edges = torch.randint(60, (2, 200), generator=generator)
-    path, out = tmp_path / "saved.pt", tmp_path / "run"
-    torch.save(Data(x=torch.rand(60, 4, generator=generator), edge_index=edges), path)
-    answer, _ = fit(capsys, out, path)
-    assert answer["dataset"] == "saved"
-    assert len(embeddings(out / "embeddings.parquet")) == 60
 
 
 def test_direction_weights_and_structure_each_change_the_result(files, capsys):

@@ -56,7 +56,7 @@ def test_every_entry_is_decided_for(count):
 
 def test_the_four_entries_that_a_word_decides_for_are_independent_and_alike():
     dropped = dropout_factors(torch.Size([50_000, 4]), 0.2, seeded(2), torch.float32) == 0
-    # 50,000 coins an entry: five deviations are below 0.009.
+    # 50,000 draws per entry: five deviations are below 0.009.
     assert (dropped.double().mean(0) - 0.2).abs().max() < 0.009
     together = dropped.double().T @ dropped.double() / len(dropped)
     off_diagonal = together[~torch.eye(4, dtype=torch.bool)]

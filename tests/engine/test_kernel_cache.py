@@ -44,7 +44,7 @@ def test_a_damaged_file_is_compiled_again(folder: Path, damage: bytes) -> None:
     assert len(calls) == 2
 
 
-def test_without_a_place_to_write_every_process_compiles(folder: Path) -> None:
+def test_without_a_writable_folder_every_process_compiles(folder: Path) -> None:
     folder.parent.mkdir()
     folder.write_text("a file where the folder should be")
     calls: list[str] = []

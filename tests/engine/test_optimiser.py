@@ -158,7 +158,8 @@ settings = {
     "gcn": {"hidden": 8},
     "gmi": {"hidden": 8},
 }
-skipgram.WALKS_A_BLOCK = 100
+assert skipgram.WALKS_PER_BLOCK > 100
+skipgram.WALKS_PER_BLOCK = 100
 for name, sizes in settings.items():
     labels = dataset.labels if name == "gcn" else None
     vectors = spgcl.Embedder(method=name, steps=3, device="cpu", **sizes).fit_transform(dataset, labels)

@@ -1,13 +1,12 @@
 import numpy as np
 import pytest
 import torch
+from graphs import CPU
 from scipy import sparse
 
 from spgcl.engine import patterns
 from spgcl.engine.tensors import DENSE_FROM, GraphTensors, SparseMatrix, distinct, divided_by_row_sums
 from spgcl.graph import Graph
-
-CPU = torch.device("cpu")
 
 
 def random_matrix(num_rows=7, num_columns=5, *, density=0.4, seed=0):
@@ -109,12 +108,12 @@ def test_gradients_of_a_symmetric_product_match_finite_differences():
     assert torch.autograd.gradcheck(lambda factor: matrix @ factor, (other,))
 
 
-@pytest.mark.parametrize("rows_a_part", [1, 2, 3, 7])
-def test_gradients_added_up_from_parts_of_the_rows_are_the_same(rows_a_part, monkeypatch):
+@pytest.mark.parametrize("rows_per_part", [1, 2, 3, 7])
+def test_gradients_added_up_from_parts_of_the_rows_are_the_same(rows_per_part, monkeypatch):
     monkeypatch.setattr(patterns, "LEAST_ENTRIES", 0)
-    monkeypatch.setattr(patterns, "ROWS_PER_PART", rows_a_part)
+    monkeypatch.setattr(patterns, "ROWS_PER_PART", rows_per_part)
     matrix, dense = random_matrix()
-    assert len(matrix._transposed_parts) == -(-7 // rows_a_part)
+    assert len(matrix._transposed_parts) == -(-7 // rows_per_part)
     other = torch.randn(5, 3, dtype=torch.float64, requires_grad=True)
     weights = torch.randn(7, 3, dtype=torch.float64)
     (found,) = torch.autograd.grad(((matrix @ other) * weights).sum(), other)
@@ -128,11 +127,11 @@ def test_thin_parts_of_the_rows_are_left_together(monkeypatch):
     assert torch.equal(part.dense(), matrix.transposed.dense())
 
 
-@pytest.mark.parametrize("rows_a_part", [3, 100])
-def test_other_values_at_the_same_entries(rows_a_part, monkeypatch):
+@pytest.mark.parametrize("rows_per_part", [3, 100])
+def test_other_values_at_the_same_entries(rows_per_part, monkeypatch):
     """Products and gradients are those of the new values, and the pattern is worked on once."""
     monkeypatch.setattr(patterns, "LEAST_ENTRIES", 0)
-    monkeypatch.setattr(patterns, "ROWS_PER_PART", rows_a_part)
+    monkeypatch.setattr(patterns, "ROWS_PER_PART", rows_per_part)
     matrix, dense = random_matrix()
     other = torch.randn(5, 3, dtype=torch.float64, requires_grad=True)
     weights = torch.randn(7, 3, dtype=torch.float64)
@@ -150,17 +149,17 @@ def test_other_values_at_the_same_entries(rows_a_part, monkeypatch):
 
 # Few node numbers among many are sorted, many are marked in a mask: both give the same answer.
 @pytest.mark.parametrize("num_nodes", [10, 1000])
-def test_distinct_nodes_and_their_places(num_nodes):
+def test_distinct_nodes_and_the_indices_into_them(num_nodes):
     nodes = torch.tensor([7, 3, 3, 9, 0, 7])
-    values, places = distinct(nodes, num_nodes)
+    values, indices = distinct(nodes, num_nodes)
     assert values.tolist() == sorted(set(nodes.tolist()))
-    assert values[places].tolist() == nodes.tolist()
+    assert values[indices].tolist() == nodes.tolist()
     assert values.dtype == torch.int64
 
 
 def test_no_nodes_are_no_distinct_nodes():
-    values, places = distinct(torch.empty(0, dtype=torch.int64), 100)
-    assert (len(values), len(places)) == (0, 0)
+    values, indices = distinct(torch.empty(0, dtype=torch.int64), 100)
+    assert (len(values), len(indices)) == (0, 0)
 
 
 @pytest.mark.parametrize("as_sparse", [False, True])

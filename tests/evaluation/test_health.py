@@ -1,8 +1,7 @@
-import math
-
 import numpy as np
 import pytest
 import torch
+from contrast_oracle import cosine
 from graphs import CPU, make_graph, seeded
 
 from spgcl.evaluation.health import class_centre_distance, observer, selected_homophily
@@ -13,12 +12,6 @@ def make_vectors(num_nodes=40, width=5, num_classes=3, seed=0):
     generator = seeded(seed)
     vectors = torch.randn(num_nodes, width, generator=generator)
     return vectors, torch.randint(num_classes, (num_nodes,), generator=generator)
-
-
-def cosine(one, other):
-    product = sum(a * b for a, b in zip(one, other, strict=True))
-    lengths = math.sqrt(sum(a * a for a in one)) * math.sqrt(sum(b * b for b in other))
-    return product / lengths
 
 
 def naive_distance(vectors, labels):

@@ -156,7 +156,7 @@ def test_positions_cannot_serve_text_ids(tmp_path):
 
 def test_wide_rows_fit(tmp_path):
     (tmp_path / "e.txt").write_text("0 1\n")
-    wide = np.full(5_000, "1." + "0" * 300)  # 1.5 MB a row
+    wide = np.full(5_000, "1." + "0" * 300)  # 1.5 MB per row
     lines = [",".join(map(str, [node, *wide])) for node in (0, 1)]
     (tmp_path / "f.csv").write_text("\n".join(lines))
     assert read_graph(tmp_path / "e.txt", tmp_path / "f.csv").num_features == 5_000

@@ -123,17 +123,15 @@ def test_graphml(tmp_path):
     refused(path, "not a readable GraphML file")
 
 
-@pytest.mark.skipif("SPGCL_DATA" not in os.environ, reason="SPGCL_DATA does not name the benchmark data")
 @pytest.mark.parametrize(
     ("name", "num_nodes", "num_edges"), [("chameleon-filtered", 890, 8854), ("minesweeper", 10_000, 39_402)]
 )
-def test_published_archives(name, num_nodes, num_edges):
-    path = next(Path(os.environ["SPGCL_DATA"], name).glob(f"*{name.replace('-', '_')}*.npz"))
+def test_published_archives(benchmark_folder, name, num_nodes, num_edges):
+    path = next((benchmark_folder / name).glob(f"*{name.replace('-', '_')}*.npz"))
     graph = read_graph(path)
     assert (graph.num_nodes, graph.num_edges) == (num_nodes, num_edges)
 
 
-@pytest.mark.skipif("SPGCL_DATA" not in os.environ, reason="SPGCL_DATA does not name the benchmark data")
-def test_a_published_edge_list():
-    graph = read_graph(Path(os.environ["SPGCL_DATA"], "twitch-de", "musae_DE_edges.csv"), structural="degree")
+def test_a_published_edge_list(benchmark_folder):
+    graph = read_graph(benchmark_folder / "twitch-de" / "musae_DE_edges.csv", structural="degree")
     assert (graph.num_nodes, graph.num_edges) == (9498, 153_138)

@@ -1,10 +1,9 @@
-import copy
-import math
 from functools import partial
 
 import graphs
 import pytest
 import torch
+from contrast_oracle import cosine
 from graphs import CPU, seeded
 from made_methods import in_double, make_method
 from torch.autograd import gradcheck
@@ -48,11 +47,6 @@ def moved_in_double():
     for weight in method.target.parameters():
         weight.add_(torch.randn(weight.shape, generator=seeded(), dtype=weight.dtype) / 2)
     return method, prepared
-
-
-def cosine(one, other):
-    dot = sum(a * b for a, b in zip(one, other, strict=True))
-    return dot / math.hypot(*one) / math.hypot(*other)
 
 
 def distance(one, other):
@@ -198,18 +192,6 @@ def test_gradients_match_central_differences():
     weights = [weight for weight in method.parameters() if weight.requires_grad]
     # Entries of the weights are shifted in place, where the method reads them.
     assert gradcheck(lambda *_: method.loss(prepared, 0, seeded()), weights, atol=1e-7, fast_mode=True)
-
-
-def test_the_target_starts_as_a_copy_and_follows_with_the_decay_of_the_step():
-    method, _ = fresh(decay=0.8)
-    name = "convolutions.0.weight"
-    before = copy.deepcopy(method.target.state_dict()[name])
-    online = method.online.convolutions[0].weight
-    assert torch.equal(before, online)
-    torch.nn.init.ones_(online)
-    method.after_step(2)
-    decay = 1 - 0.2 * (math.cos(math.pi * 2 / 6) + 1) / 2
-    torch.testing.assert_close(method.target.state_dict()[name], decay * before + (1 - decay))
 
 
 def test_the_same_seed_gives_the_same_bytes_also_with_more_clusters_than_nodes():

@@ -1,4 +1,3 @@
-import copy
 import math
 from functools import partial
 
@@ -12,7 +11,7 @@ from torch.autograd import gradcheck
 
 from spgcl.methods.bgrl import BGRL, bootstrap_loss, encode
 from spgcl.methods.parts.augment import drop_edges, mask_features
-from spgcl.methods.parts.schedules import cosine_schedule, move_average
+from spgcl.methods.parts.schedules import cosine_schedule
 
 TINY = {"hidden": 8, "embedding_width": 6, "predictor_width": 7, "steps": 6, "learning_rate": 0.05}
 make_graph = partial(graphs.make_graph, 50, 9, num_edges=120)
@@ -79,19 +78,6 @@ def test_the_embedding_is_that_of_two_convolutions_on_the_whole_graph():
     embeddings = method.embed(prepared)
     torch.testing.assert_close(embeddings, hidden.detach())
     assert not embeddings.requires_grad and method.online.training
-
-
-def test_the_target_starts_elsewhere_and_follows_with_the_decay_of_the_step():
-    method, _ = fresh(decay=0.8)
-    online, before = method.online.state_dict(), copy.deepcopy(method.target.state_dict())
-    name = "0.convolutions.0.weight"
-    assert not torch.allclose(online[name], before[name])
-    method.after_step(2)
-    decay = 1 - 0.2 * (math.cos(math.pi * 2 / 6) + 1) / 2
-    expected = decay * before[name] + (1 - decay) * online[name]
-    torch.testing.assert_close(method.target.state_dict()[name], expected)
-    move_average(method.target, method.online, 0.0)
-    torch.testing.assert_close(method.target.state_dict()[name], online[name])
 
 
 def test_the_schedule_rises_in_a_line_and_falls_along_half_a_cosine():

@@ -1,8 +1,10 @@
 """Methods that bootstrap: one encoder is trained, the other follows it."""
 
+import math
 import re
 
 import pytest
+import torch
 from graphs import CPU, make_graph, seeded
 
 from spgcl.methods import create
@@ -29,3 +31,17 @@ def test_only_the_online_encoder_and_the_predictor_are_trained(name):
     method.loss(prepared, 0, seeded()).backward()
     assert all(weight.grad is None for weight in method.target.parameters())
     assert all(weight.grad is not None for weight in wanted.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "weight", "copied"),
+    [("bgrl", "0.convolutions.0.weight", False), ("afgrl", "convolutions.0.weight", True)],
+)
+def test_the_target_follows_with_the_decay_of_the_step(name, weight, copied):
+    method = create(name, 6, seed=0, settings={**TINY[name], "decay": 0.8, "steps": 6})
+    before, online = method.target.state_dict()[weight].clone(), method.online.state_dict()[weight]
+    assert torch.allclose(before, online) == copied
+    torch.nn.init.ones_(online)
+    method.after_step(2)
+    decay = 1 - 0.2 * (math.cos(math.pi * 2 / 6) + 1) / 2
+    torch.testing.assert_close(method.target.state_dict()[weight], decay * before + (1 - decay))

@@ -1,4 +1,4 @@
-"""AFGRL's search for neighbours and clusters on CUDA, by halves where factors may be rounded."""
+"""AFGRL's search for neighbours and clusters on CUDA, in float16 if TF32 is allowed."""
 
 from collections.abc import Callable
 from types import ModuleType
@@ -54,8 +54,8 @@ def launched(launches: Callable[[ModuleType], list[str]]) -> list[str]:
     return launches(nearest)
 
 
-def test_neighbours_of_halves_are_those_of_doubles(launched: list[str]) -> None:
-    # Eighths: exact in half precision, and so are the sums of their products.
+def test_neighbours_in_float16_are_those_of_float64(launched: list[str]) -> None:
+    # Eighths: exact in float16, and so are the sums of their products.
     vectors, others = drawn(2, 301, 6).mul(8).round().div(8)
     others[:, 0] += torch.arange(301, device=CUDA) / 64
     with arithmetic(CUDA, "tf32"):
@@ -68,7 +68,7 @@ def test_neighbours_of_halves_are_those_of_doubles(launched: list[str]) -> None:
     torch.testing.assert_close(exact.gather(1, found), exact.topk(5, dim=1).values)
 
 
-def test_clusters_of_halves_are_nearly_those_of_doubles(launched: list[str]) -> None:
+def test_clusters_in_float16_are_nearly_those_of_float64(launched: list[str]) -> None:
     vectors = normalize(drawn(500, 24) + 4 * drawn(8, 24)[torch.arange(500, device=CUDA) % 8], dim=1)
     centres = vectors[torch.arange(16, device=CUDA).view(2, 8)]
     with arithmetic(CUDA, "tf32"):
@@ -78,7 +78,7 @@ def test_clusters_of_halves_are_nearly_those_of_doubles(launched: list[str]) -> 
     assert (found == expected).double().mean() > 0.99
 
 
-def test_whole_factors_are_not_halved(launched: list[str]) -> None:
+def test_float32_stays_float32(launched: list[str]) -> None:
     vectors = normalize(drawn(50, 6), dim=1)
     with arithmetic(CUDA, "float32"):
         nearest_nodes(vectors, vectors, 3)

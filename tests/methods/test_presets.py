@@ -188,14 +188,12 @@ def test_a_method_without_the_preset_says_so_and_offers_those_it_has():
     assert str(caught.value) == (
         "graphcl has no preset 'published'; choose 'validated', or leave --preset out to use the defaults"
     )
-    with pytest.raises(
-        InputError, match=r"^raw has no preset 'paper'; leave --preset out to use the defaults$"
-    ):
+    with pytest.raises(InputError, match=r"^raw .*'paper'; leave --preset out"):
         resolved_settings("raw", "paper", "cora", {})
 
 
 def test_an_unknown_preset_offers_the_nearest():
-    with pytest.raises(InputError, match="unknown preset 'publishd'; did you mean 'published'"):
+    with pytest.raises(InputError, match=r"'publishd'.*'published'"):
         resolved_settings("spgcl", "publishd", "cora", {})
 
 

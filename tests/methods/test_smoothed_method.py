@@ -4,15 +4,11 @@ import numpy as np
 import pytest
 import torch
 from graphs import CPU
-from made_methods import split_score
 from scipy import sparse
 
-from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.graph.propagate import normalised_adjacency
 from spgcl.methods import create
-
-SHORT = {"splits": 1, "scoring": {"starts": 1, "epochs": 300}}
 
 
 def make_graph(*, sparse_features=False, directed=False):
@@ -76,17 +72,3 @@ def test_the_graph_and_what_was_prepared_of_it_are_left_as_they_were(hops):
     clones = [tensor.clone() for tensor in tensors]
     method.embed(prepared)
     assert all(map(np.array_equal, arrays, copies)) and all(map(torch.equal, tensors, clones))
-
-
-def test_too_many_joined_hops_are_refused():
-    graph = Graph.from_edges([0], [1], np.ones((3000, 800), np.float32))
-    method = create("smoothed", 800, seed=0, settings={"joined": True, "hops": 1000})
-    with pytest.raises(InputError, match=r"9,609,600,000 bytes.*hops.*joined"):
-        method.prepare(graph, CPU)
-
-
-def test_chameleon_smoothed_beats_an_untrained_encoder(chameleon):
-    assert (
-        split_score(chameleon, "smoothed", **SHORT)
-        > split_score(chameleon, "untrained", hidden=128, **SHORT) + 15
-    )

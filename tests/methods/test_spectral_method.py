@@ -2,10 +2,7 @@ import graphs
 import numpy as np
 import pytest
 from graphs import CPU
-from made_methods import split_score
 
-from spgcl.errors import InputError
-from spgcl.estimator import Embedder
 from spgcl.methods import create
 
 
@@ -47,14 +44,3 @@ def test_no_seed_is_needed_and_the_width_has_an_effect():
     assert embedded(graph, hidden=9).shape == (60, 9)
     # A graph has fewer useful directions than nodes.
     assert embedded(graph, hidden=100).shape == (60, 58)
-
-
-def test_another_graph_is_refused():
-    model = Embedder("spectral", hidden=4).fit(make_graph(60))
-    assert model.transform(make_graph(60)).shape == (60, 4)
-    with pytest.raises(InputError, match="spectral is transductive"):
-        model.transform(make_graph(60, seed=1))
-
-
-def test_chameleon_coordinates_beat_an_untrained_encoder(chameleon):
-    assert split_score(chameleon, "spectral", hidden=64) > split_score(chameleon, "untrained", hidden=64) + 8

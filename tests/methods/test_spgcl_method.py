@@ -1,10 +1,11 @@
-import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from differences import assert_gradients_match_central_differences
 from graphs import CPU, make_graph, seeded
+from made_methods import TINY_POOLS, in_double
 
 from spgcl.engine.tensors import SparseMatrix
 from spgcl.errors import InputError
@@ -14,39 +15,15 @@ from spgcl.methods import create, resolved_settings
 from spgcl.methods.parts.pools import cut_at_random, neighbourhood_lists, neighbourhood_union, sample_nodes
 from spgcl.training.loop import train
 
-# Importing PyTorch Geometric runs torch.jit.script once, which torch calls deprecated.
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    import torch_geometric  # noqa: F401
-
 ENCODERS = ("gcn", "gat", "gin", "sage", "mlp")
-TINY = {
-    "hidden": 8,
-    "dropout": 0.0,
-    "batch_norm": "none",
-    "seeds": 6,
-    "hops": 1,
-    "pool_size": 20,
-    "positives": 3,
-    "negatives": 4,
-    "negative_weight": 5.0,
-}
-
-
+TINY = {**TINY_POOLS, "dropout": 0.0, "batch_norm": "none", "negative_weight": 5.0}
 SIXTY = {"num_nodes": 60, "num_features": 10, "num_edges": 110}
 
 
 def prepared_in_double(graph, **settings):
     """A method and what it prepared, both in float64."""
-    method = create("spgcl", graph.num_features, seed=0, settings={**TINY, **settings}).double()
-    prepared = method.prepare(graph, CPU)
-    features = prepared.graph.features
-    if isinstance(features, SparseMatrix):
-        features = replace(features, values=features.values.double())
-    else:
-        features = features.double()
-    prepared.graph = replace(prepared.graph, features=features)
-    return method, prepared
+    method = create("spgcl", graph.num_features, seed=0, settings={**TINY, **settings})
+    return in_double(method, method.prepare(graph, CPU))
 
 
 def drawn_by(method, graph, settings, generator):
@@ -172,20 +149,8 @@ def test_gradients_match_central_differences(changes, sparse_features):
         # Where a node has no features, a bias of zero would put an activation exactly on its bend.
         if name.endswith("bias"):
             torch.nn.init.normal_(weight, std=0.1, generator=seeded())
-    _, gradients = loss_and_gradients(method, prepared)
     # Choosing the nearest and bending at zero are piecewise: a tiny step stays on the piece.
-    step = 1e-6
-    for name, weight in method.named_parameters():
-        values, gradient = weight.detach().view(-1), gradients[name].view(-1)
-        for index in {len(values) // 2, int(gradient.abs().argmax())}:
-            kept = values[index].item()
-            sides = []
-            for shift in (step, -step):
-                values[index] = kept + shift
-                sides.append(method.loss(prepared, 0, seeded()).item())
-            values[index] = kept
-            slope = (sides[0] - sides[1]) / (2 * step)
-            assert gradient[index].item() == pytest.approx(slope, rel=1e-4, abs=1e-7), (name, index)
+    assert_gradients_match_central_differences(method, lambda: method.loss(prepared, 0, seeded()))
 
 
 @pytest.mark.parametrize("rows", ["all", "pool"])
@@ -287,15 +252,6 @@ def test_copies_of_a_node_do_not_make_up_for_missing_others():
         else:
             with pytest.raises(InputError, match=r"positives is 3.*only 2 .*lower positives$"):
                 method.loss(prepared, 0, seeded())
-
-
-@pytest.mark.parametrize("encoder", ["gat", "gin", "sage"])
-def test_edge_weights_are_refused_where_an_encoder_cannot_use_them(encoder):
-    graph = make_graph(**SIXTY)
-    weighted = replace(graph, weights=np.ones(len(graph.columns), dtype=np.float32))
-    method = create("spgcl", 10, seed=0, settings={**TINY, "encoder": encoder})
-    with pytest.raises(InputError, match="edge weights"):
-        method.loss(method.prepare(weighted, CPU), 0, seeded())
 
 
 def test_edge_weights_change_what_a_convolution_sees():

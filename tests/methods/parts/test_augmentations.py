@@ -6,6 +6,7 @@ import torch
 from graphs import CPU, seeded
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_methods import dense
 from scipy import sparse
 
 from spgcl.engine.tensors import GraphTensors, SparseMatrix
@@ -66,7 +67,7 @@ any_rate = st.one_of(st.sampled_from([0.0, 1.0]), st.floats(0, 1))
 
 
 def features_of(graph):
-    return graph.features.dense() if isinstance(graph.features, SparseMatrix) else graph.features
+    return dense(graph.features)
 
 
 def tensors_of(graph):
@@ -160,10 +161,10 @@ def test_a_rate_of_nothing_changes_nothing(name):
     assert torch.equal(features_of(view), features_of(graph))
 
 
-def mean_share(count, total, rounds=200):
-    """Mean over seeds of a share, and how far it may be from its expectation (five deviations)."""
-    shares = [count(seeded(seed)) / total for seed in range(rounds)]
-    return sum(shares) / rounds, 5 * (0.25 / (total * rounds)) ** 0.5
+def mean_fraction(count, total, rounds=200):
+    """Mean over seeds of a fraction, and how far it may be from its expectation (five deviations)."""
+    fractions = [count(seeded(seed)) / total for seed in range(rounds)]
+    return sum(fractions) / rounds, 5 * (0.25 / (total * rounds)) ** 0.5
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -177,8 +178,8 @@ def test_edges_are_removed_at_the_rate_asked_for(rate, directed):
         left = len(entries_of(augment.drop_edges(graph, rate, generator))) - 60
         return (edges - left) // step
 
-    share, slack = mean_share(removed, edges // step)
-    assert share == pytest.approx(rate, abs=slack)
+    fraction, slack = mean_fraction(removed, edges // step)
+    assert fraction == pytest.approx(rate, abs=slack)
 
 
 def test_every_edge_has_its_own_rate_of_removal():
@@ -194,8 +195,8 @@ def test_every_edge_has_its_own_rate_of_removal():
         for ends in entries_of(view):
             counts[ends] += 1
     for (source, target), count in counts.items():
-        halved = source != target and min(source, target) % 3 == 0
-        assert count == 400 if not halved else 150 < count < 250
+        often_removed = source != target and min(source, target) % 3 == 0
+        assert count == 400 if not often_removed else 150 < count < 250
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -238,20 +239,20 @@ def test_dropped_nodes_lose_edges_and_features_and_the_others_keep_both(sparsely
 @pytest.mark.parametrize("rate", [0.1, 0.5])
 def test_nodes_are_dropped_at_the_rate_asked_for(rate):
     graph = random_graph(60, 150)
-    share, slack = mean_share(
+    fraction, slack = mean_fraction(
         lambda generator: int((~augment.random_nodes(graph, 1 - rate, generator)).sum()), 60
     )
-    assert share == pytest.approx(rate, abs=slack)
+    assert fraction == pytest.approx(rate, abs=slack)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.05, 0.3, 0.8, 1.0])
+@pytest.mark.parametrize("fraction", [0.0, 0.05, 0.3, 0.8, 1.0])
 @pytest.mark.parametrize(("num_nodes", "num_edges"), [(4, 2), (60, 20), (60, 150), (500, 30)])
-def test_walks_keep_exactly_the_share_asked_for(num_nodes, num_edges, share):
+def test_walks_keep_exactly_the_fraction_asked_for(num_nodes, num_edges, fraction):
     """Also where most nodes are isolated, and where a single walker has to find them all."""
     graph = random_graph(num_nodes, num_edges)
     for seed in range(5):
-        kept = augment.walked_nodes(graph, share, seeded(seed))
-        assert int(kept.sum()) == max(1, round(share * num_nodes))
+        kept = augment.walked_nodes(graph, fraction, seeded(seed))
+        assert int(kept.sum()) == max(1, round(fraction * num_nodes))
 
 
 def test_a_walked_subgraph_holds_together_better_than_random_nodes():
@@ -306,8 +307,8 @@ def test_feature_entries_are_dropped_one_by_one_at_the_rate_asked_for(sparsely):
         assert torch.equal(after, before * ~gone)
         return int(gone.sum())
 
-    share, slack = mean_share(dropped, total)
-    assert share == pytest.approx(0.3, abs=slack)
+    fraction, slack = mean_fraction(dropped, total)
+    assert fraction == pytest.approx(0.3, abs=slack)
 
 
 @pytest.mark.parametrize("sparsely", [False, True])

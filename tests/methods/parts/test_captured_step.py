@@ -5,7 +5,8 @@ from dataclasses import replace
 import kernel_oracles
 import pytest
 import torch
-from graphs import make_graph, seeded
+from graphs import CPU, make_graph, seeded
+from made_methods import doubled
 
 from spgcl.engine.device import arithmetic
 from spgcl.engine.kernels.layers import Keys
@@ -17,7 +18,6 @@ from spgcl.methods.parts.captured_step import PaddedPool, captured_loss, padded_
 from spgcl.methods.parts.pools import neighbourhood_lists
 from spgcl.methods.spgcl import SPGCL
 
-CPU = torch.device("cpu")
 SMALL = {"hidden": 6, "seeds": 9, "pool_size": 24, "positives": 3, "negatives": 5, "dropout": 0.0}
 SETTINGS = {
     "published-like": {"batch_norm": "affine", "own_positive": True, "head_activation": "prelu"},
@@ -71,14 +71,9 @@ def adjacency_on(device):
 def in_double(graph, **settings):
     """A method and what it prepared, both in float64, the adjacency too."""
     method = create("spgcl", 30, num_nodes=60, seed=0, settings={**SMALL, **settings}).double()
-    tensors = method.prepare(graph, CPU).graph
+    tensors = doubled(method.prepare(graph, CPU).graph)
     adjacency = replace(tensors.adjacency, values=tensors.adjacency.values.double())
-    features = tensors.features
-    if isinstance(features, SparseMatrix):
-        features = replace(features, values=features.values.double())
-    else:
-        features = features.double()
-    return method.train(), Prepared(replace(tensors, features=features, adjacency=adjacency))
+    return method.train(), Prepared(replace(tensors, adjacency=adjacency))
 
 
 def plain_loss(method, prepared, seeds, nodes):

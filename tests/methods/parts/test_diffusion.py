@@ -1,21 +1,17 @@
+from functools import partial
+
 import numpy as np
 import pytest
+from graphs import make_graph
 from scipy import sparse
 from scipy.linalg import expm
 
 from spgcl.errors import InputError
-from spgcl.graph import Graph
 from spgcl.methods.parts import diffusion
 from spgcl.methods.parts.diffusion import heat, personalised_pagerank, sharpened
 
-
-def random_graph(*, directed=False, weighted=False, num_nodes=40, num_edges=70):
-    """A graph in several parts; the last node is isolated."""
-    generator = np.random.default_rng(0)
-    sources, targets = generator.integers(0, num_nodes - 1, (2, num_edges))
-    weights = generator.uniform(0.1, 3, num_edges) if weighted else None
-    features = np.ones((num_nodes, 1))
-    return Graph.from_edges(sources, targets, features, weights=weights, directed=directed)
+# A graph in several parts; the last node is isolated.
+random_graph = partial(make_graph, num_features=1, num_edges=70)
 
 
 def dense_pagerank(graph, restart):
@@ -98,7 +94,7 @@ def test_more_entries_than_there_are_keep_all():
 def test_blocks_of_rows_give_the_same(monkeypatch, keep):
     graph = random_graph()
     whole = personalised_pagerank(graph, restart=0.2, keep=keep)
-    # Seven rows a block do not divide forty nodes.
+    # Seven rows per block do not divide forty nodes.
     monkeypatch.setattr(diffusion, "_BLOCK_NUMBERS", 7 * graph.num_nodes)
     blocked = personalised_pagerank(graph, restart=0.2, keep=keep)
     np.testing.assert_array_equal(blocked.indices, whole.indices)
@@ -115,7 +111,7 @@ def test_an_isolated_node_keeps_everything():
 
 
 def test_all_entries_of_a_large_graph_are_refused_with_their_bytes():
-    graph = random_graph(num_nodes=5001)
+    graph = random_graph(5001)
     for keep in (0, 5001):
         with pytest.raises(InputError, match=r"5,001 nodes .*200,080,008 bytes.*keep"):
             personalised_pagerank(graph, restart=0.2, keep=keep)

@@ -2,6 +2,7 @@ import pytest
 import torch
 from contrast_oracle import naive_loss
 from torch.nn.functional import normalize
+from torch.utils.flop_counter import FlopCounterMode
 
 from spgcl.errors import InputError
 from spgcl.methods.parts import node_contrast as module
@@ -78,25 +79,17 @@ def test_the_order_of_nodes_makes_no_difference():
     assert not torch.isclose(node_contrast(first[order], second, temperature=0.4), loss)
 
 
-def test_only_half_of_the_similarities_are_computed_one_tile_at_a_time(monkeypatch):
-    sizes = []
-    tiles = module._tiles
-
-    def watched(*arguments):
-        for tile in tiles(*arguments):
-            sizes.append(tile[-1].numel())
-            yield tile
-
-    monkeypatch.setattr(module, "_tiles", watched)
-    monkeypatch.setattr(module, "KEPT_BYTES", 800 * 800 * 8 - 1)
-    first, second = (view.requires_grad_() for view in two_views(400))
-    node_contrast(first, second, temperature=0.4, tile=40).backward()
-    # 800 rows are 20 tiles: those on and above the diagonal, for the sums and for the gradient.
-    assert sizes == [40 * 40] * (2 * 20 * 21 // 2)
-    sizes.clear()
-    monkeypatch.setattr(module, "KEPT_BYTES", 800 * 800 * 8)
-    node_contrast(first, second, temperature=0.4, tile=40).backward()
-    assert sizes == [40 * 40] * (20 * 21 // 2)
+def test_half_of_the_similarities_are_computed_and_those_kept_only_once(monkeypatch):
+    first, second = (view.requires_grad_() for view in two_views(40))
+    work = []
+    for kept_bytes in (0, 10**6):
+        monkeypatch.setattr(module, "KEPT_BYTES", kept_bytes)
+        with FlopCounterMode(display=False) as counter:
+            node_contrast(first, second, temperature=0.4, tile=10).backward()
+        work.append(counter.get_total_flops())
+    # 80 rows are 8 tiles per side: those on and above the diagonal, for the sums and for the gradient.
+    half = (8 * 9 // 2) * 2 * 10 * 10 * 4
+    assert work == [2 * half, half]
 
 
 def test_without_a_gradient_only_the_sums_are_computed(monkeypatch):

@@ -145,10 +145,10 @@ def test_a_cut_keeps_entries_without_replacement():
     assert cut_at_random(nodes, 8, seeded()) is nodes
 
 
-def test_a_cut_keeps_every_place_as_often():
+def test_a_cut_keeps_every_index_equally_often():
     generator = seeded()
-    places = torch.cat([cut_at_random(torch.arange(20), 5, generator) for _ in range(4000)])
-    counts = torch.bincount(places, minlength=20)
+    indices = torch.cat([cut_at_random(torch.arange(20), 5, generator) for _ in range(4000)])
+    counts = torch.bincount(indices, minlength=20)
     # Binomial with mean 1000 and deviation below 32.
     assert (counts - 1000).abs().max() < 160
 
@@ -199,7 +199,7 @@ def test_products_of_entries_and_their_gradients_are_those_of_gathered_rows(symm
     first, second = dense.nonzero().unbind(1)
     found = entry_products(vectors, entries)
     torch.testing.assert_close(found, (vectors[first] * vectors[second]).sum(1))
-    # Weights of their own a pair only where none stands for two.
+    # Pairs have weights of their own only if no entry stands for two pairs.
     weights = torch.ones(len(found)) if symmetric else torch.arange(len(found))
     assert torch.autograd.gradcheck(
         lambda rows: (weights * entry_products(rows, entries).square()).sum(), vectors

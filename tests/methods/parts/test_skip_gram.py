@@ -39,7 +39,7 @@ def fresh(name, graph):
 
 
 def noise_nodes(graph, state):
-    """Replays the draws that follow a state of the generator, a row of them a walk."""
+    """Replays the draws that follow a state of the generator, one row per walk."""
     generator = torch.Generator()
     generator.set_state(state)
     shape = (WALKS_PER_STEP, NEGATIVES * WINDOW)
@@ -50,7 +50,7 @@ def noise_nodes(graph, state):
 
 
 def naive_loss(centres, contexts, walks, noise):
-    """The mean over all pairs, each with its share of the noise nodes of its walk."""
+    """The mean over all pairs, each with its part of the noise nodes of its walk."""
     total, pairs = 0.0, 0.0
     for walk, others in zip(walks, noise, strict=True):
         nodes = [node for node in walk if node != ENDED]

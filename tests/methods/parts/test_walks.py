@@ -60,11 +60,11 @@ def arcs_with_a_next_step(graph):
     return [(u, v) for u, v in zip(*matrix.nonzero(), strict=True) if matrix[v].any()]
 
 
-def require_distribution(counts, chances):
+def require_distribution(counts, probabilities):
     """A chi-square test of every row at once; impossible nodes are never met."""
-    assert not counts[chances == 0].any()
-    expected = counts.sum(axis=1, keepdims=True) * chances
-    possible = chances > 0
+    assert not counts[probabilities == 0].any()
+    expected = counts.sum(axis=1, keepdims=True) * probabilities
+    possible = probabilities > 0
     statistic = ((counts - expected)[possible] ** 2 / expected[possible]).sum()
     freedom = possible.sum() - len(counts)
     assert stats.chi2.sf(statistic, freedom) > 1e-3
@@ -98,9 +98,9 @@ def test_whole_walks_keep_to_the_second_order_distribution(directed):
     found = random_walks(WalkGraph.of(graph, CPU), starts, 6, seeded(), p=p, q=q).numpy()
     arcs = arcs_with_a_next_step(graph)
     counts = np.zeros((len(arcs), 9))
-    for place in range(2, 6):
+    for step in range(2, 6):
         for number, (u, v) in enumerate(arcs):
-            steps = found[(found[:, place - 2] == u) & (found[:, place - 1] == v), place]
+            steps = found[(found[:, step - 2] == u) & (found[:, step - 1] == v), step]
             counts[number] += np.bincount(steps, minlength=9)
     require_distribution(counts, np.stack([exact(graph, u, v, p, q) for u, v in arcs]))
 
@@ -124,8 +124,8 @@ def test_a_weight_elsewhere_changes_no_step(heavy, p):
     starts = torch.full((4000,), 2)
     found = random_walks(WalkGraph.of(graph, CPU), starts, 4, seeded(), p=p)
     counts = np.stack([np.bincount(found[:, 1], minlength=10), np.bincount(found[:, 3], minlength=10)])
-    shares = np.array([0, 0, 0, 1, 1, 1, 1, 1, 2, 0]) / 7
-    require_distribution(counts[:1], shares[None])
+    fractions = np.array([0, 0, 0, 1, 1, 1, 1, 1, 2, 0]) / 7
+    require_distribution(counts[:1], fractions[None])
     assert (counts[1, :3] == 0).all() and counts[1].sum() == 4000
 
 
@@ -157,14 +157,14 @@ def test_expected_visits_are_those_of_a_walk_from_every_node(weighted, directed)
     matrix = graph.adjacency.toarray().astype(np.float64)
     expected = np.zeros(9)
     for start in range(9):
-        chances = np.eye(9)[start]
+        probabilities = np.eye(9)[start]
         for _ in range(5):
-            expected += chances
+            expected += probabilities
             moved = np.zeros(9)
             for here, there in product(range(9), range(9)):
                 if matrix[here, there]:
-                    moved[there] += chances[here] * matrix[here, there] / matrix[here].sum()
-            chances = moved
+                    moved[there] += probabilities[here] * matrix[here, there] / matrix[here].sum()
+            probabilities = moved
     np.testing.assert_allclose(expected_visits(graph, 5), expected)
 
 
