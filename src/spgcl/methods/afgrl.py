@@ -9,7 +9,7 @@ from torch.nn.functional import normalize, pad
 
 from spgcl.engine.all_pairs import extended
 from spgcl.engine.device import is_accelerator
-from spgcl.engine.encoders import BatchNorm
+from spgcl.engine.encoders import BatchNorm, Encoder
 from spgcl.engine.kernels import nearest
 from spgcl.engine.patterns import Pattern
 from spgcl.engine.similarity import largest
@@ -17,7 +17,6 @@ from spgcl.engine.tensors import SparseMatrix
 from spgcl.graph import Graph
 from spgcl.methods.method import Method
 from spgcl.methods.parts.edge_keys import PreparedPairs, is_entry
-from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.parts.schedules import cosine_schedule, move_average
 from spgcl.methods.ranges import Count, Factor, Fraction, Positive, Size, Width
 
@@ -203,7 +202,7 @@ class AFGRL(Method[PreparedPairs]):
         weight_decay: float = 1e-5,
     ) -> None:
         super().__init__(steps, learning_rate, weight_decay, normalise_features)
-        self.online = gcn_encoder(num_features, hidden=hidden, layers=layers, batch_norm=batch_norm)
+        self.online = Encoder(num_features, hidden=hidden, layers=layers, batch_norm=batch_norm)
         self.target = copy.deepcopy(self.online).requires_grad_(False)
         self.predictor = nn.Sequential(
             _linear(hidden, predictor_width),

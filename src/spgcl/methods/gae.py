@@ -11,7 +11,6 @@ from spgcl.engine.encoders import BatchNorm, Encoder
 from spgcl.graph import Graph
 from spgcl.methods.method import Method
 from spgcl.methods.parts.edge_keys import PreparedPairs
-from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.parts.reconstruction import reconstruction
 from spgcl.methods.ranges import Count, Fraction, Positive, SizesMemory, Width
 
@@ -140,7 +139,7 @@ def divergence_from_prior(means: Tensor, log_deviations: Tensor) -> Tensor:
 
 
 def _first_layer(num_features: int, hidden: int, dropout: float, batch_norm: BatchNorm) -> Encoder:
-    return gcn_encoder(
+    return Encoder(
         num_features, hidden=hidden, layers=1, activation="relu", dropout=dropout, batch_norm=batch_norm
     )
 
