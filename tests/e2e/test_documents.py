@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import torch
 
 import spgcl
 from spgcl.cli import run
@@ -51,22 +50,14 @@ def blocks_of(path: Path) -> list[Block]:
 RUNNABLE = {path: blocks for path in DOCUMENTS if path.exists() and (blocks := blocks_of(path))}
 
 
-@pytest.fixture
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def test_blocks_are_found_in_the_guide():
     languages = {block.language for block in RUNNABLE[ROOT / "docs" / "guide.md"]}
     assert {"bash", "python"} <= languages
 
 
 @pytest.mark.parametrize("path", RUNNABLE, ids=lambda path: str(path.relative_to(ROOT)))
-@pytest.mark.usefixtures("one_thread")
-def test_the_blocks_of_a_document_run(path, tmp_path, monkeypatch):
+def test_the_blocks_of_a_document_run(path, tmp_path, monkeypatch, use_threads):
+    use_threads(1)
     blocks = RUNNABLE[path]
     named = {name for block in blocks for name in BENCHMARKS.findall(block.text)}
     data = os.environ.get("SPGCL_DATA")

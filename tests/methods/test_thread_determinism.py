@@ -1,5 +1,4 @@
 import pytest
-import torch
 from graphs import CPU
 
 from spgcl.datasets import load
@@ -19,16 +18,9 @@ OTHERS = {
 }
 
 
-@pytest.fixture
-def two_threads():
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.mark.parametrize("name", METHODS)
-def test_the_same_seed_gives_the_same_bytes_on_several_threads(two_threads, name):
+def test_the_same_seed_gives_the_same_bytes_on_several_threads(use_threads, name):
+    use_threads(2)
     data = load("csbm-homophilic")
     graph = data.graph
     supervision = Supervision.of(data.labels, data.splits) if METHODS[name].supervised else None
