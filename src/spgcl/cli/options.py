@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import Field, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from spgcl.errors import InputError
-from spgcl.runs.options import GraphOptions
 
 if TYPE_CHECKING:
     import torch
@@ -38,16 +37,22 @@ _GRAPH_OPTIONS = {
 }
 
 
-def takes_graph_options(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose parameter `options`, a `GraphOptions`, becomes one option for each of its fields."""
+def takes_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A command in which every parameter that is a record becomes one option for each of its fields."""
     parameters: list[inspect.Parameter] = []
-    for parameter in inspect.signature(command).parameters.values():
-        parameters += _graph_parameters() if parameter.name == "options" else [parameter]
+    records: dict[str, Any] = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        if is_dataclass(parameter.annotation):
+            records[name] = parameter.annotation
+            parameters += map(_parameter, fields(parameter.annotation))
+        else:
+            parameters.append(parameter)
 
     @wraps(command)
     def wrapped(**given: Any) -> None:
-        options = GraphOptions(**{name: given.pop(name) for name in _GRAPH_OPTIONS})
-        command(options=options, **given)
+        for name, record in records.items():
+            given[name] = record(**{field.name: given.pop(field.name) for field in fields(record)})
+        command(**given)
 
     # Typer reads both.
     wrapped.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -55,18 +60,13 @@ def takes_graph_options(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-def _graph_parameters() -> list[inspect.Parameter]:
-    return [
-        inspect.Parameter(
-            field.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=field.default,
-            annotation=Annotated[
-                field.type, typer.Option(f"--{field.name}", help=_GRAPH_OPTIONS[field.name])
-            ],
-        )
-        for field in fields(GraphOptions)
-    ]
+def _parameter(field: Field[Any]) -> inspect.Parameter:
+    annotation: Any = field.type
+    if field.name in _GRAPH_OPTIONS:
+        option = typer.Option(f"--{field.name}", help=_GRAPH_OPTIONS[field.name])
+        annotation = Annotated[annotation, option]
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(field.name, kind, default=field.default, annotation=annotation)
 
 
 def given_settings(pairs: list[str] | None, steps: int | None = None) -> dict[str, Any]:
