@@ -54,20 +54,6 @@ def test_people_get_a_table_and_the_notes_on_stderr(capsys, files):
     assert "edge homophily         0.000" in out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "part"),
-    [
-        (["csbm-heterophilc"], "unknown data set 'csbm-heterophilc'; did you mean 'csbm-heterophilic'"),
-        (["csbm-heterophilic", "--structural", "degree"], "--structural"),
-        (["csbm-heterophilic", "--directed"], "--directed"),
-        (["./absent.csv"], "absent.csv"),
-        ([], "Missing argument"),
-    ],
-)
-def test_what_cannot_be_inspected_is_one_line_and_code_2(capsys, arguments, part):
-    assert part in refusal(capsys, "inspect", *arguments)
-
-
 def test_a_file_without_suffix_needs_its_folder(capsys, files, monkeypatch):
     monkeypatch.chdir(files)
     (files / "edges.csv").rename("ring")
