@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import torch
+from graphs import CPU
 
 from spgcl.engine.tensors import SparseMatrix
 from spgcl.estimator import Embedder
@@ -21,11 +22,12 @@ TINY_WALKS = {
 }
 
 
-def make_method(kind, num_features, *, seed=0, **settings):
-    """A method of a class; unlike `create`, settings are not checked."""
+def fresh(kind, graph, *, seed=0, **settings):
+    """A method of a class, and what it prepared of a graph; unlike `create`, settings are not checked."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        return kind(num_features, **settings)
+        method = kind(graph.num_features, **settings)
+    return method, method.prepare(graph, CPU)
 
 
 def doubled(graph):

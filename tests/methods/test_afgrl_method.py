@@ -1,11 +1,12 @@
 from functools import partial
 
 import graphs
+import made_methods
 import pytest
 import torch
 from contrast_oracle import cosine
-from graphs import CPU, seeded
-from made_methods import in_double, make_method
+from graphs import seeded
+from made_methods import in_double
 from torch.autograd import gradcheck
 from torch.nn.functional import normalize
 
@@ -34,11 +35,7 @@ TINY = {
     "steps": 6,
     "learning_rate": 0.05,
 }
-
-
-def fresh(**changes):
-    method = make_method(AFGRL, 9, **{**TINY, **changes})
-    return method, method.prepare(make_graph(), CPU)
+fresh = partial(made_methods.fresh, AFGRL, make_graph(), **TINY)
 
 
 def moved_in_double():

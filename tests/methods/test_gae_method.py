@@ -2,12 +2,13 @@ import math
 from functools import partial
 
 import graphs
+import made_methods
 import numpy as np
 import pytest
 import torch
 from differences import assert_gradients_match_central_differences
 from graphs import CPU, seeded
-from made_methods import in_double, make_method
+from made_methods import in_double
 
 from spgcl.engine.convolutions import Block
 from spgcl.graph import Graph
@@ -21,8 +22,7 @@ each_kind = pytest.mark.parametrize("kind", [GAE, VGAE])
 
 
 def fresh(kind=GAE, **changes):
-    method = make_method(kind, 5, **{**TINY, **changes})
-    return method, method.prepare(make_graph(), CPU)
+    return made_methods.fresh(kind, make_graph(), **{**TINY, **changes})
 
 
 def make_double(kind=GAE, **changes):
