@@ -12,6 +12,7 @@ from torch.nn.functional import normalize
 
 from spgcl.engine.patterns import Pattern
 from spgcl.engine.tensors import SparseMatrix
+from spgcl.methods import afgrl
 from spgcl.methods.afgrl import (
     AFGRL,
     k_means,
@@ -84,9 +85,10 @@ def as_pairs(matrix):
 
 
 @pytest.mark.parametrize("rows", [1, 7, 40])
-def test_nearest_nodes_are_those_of_naive_loops_in_any_blocks(rows):
+def test_nearest_nodes_are_those_of_naive_loops_in_any_blocks(rows, monkeypatch):
+    monkeypatch.setattr(afgrl, "BLOCK_BYTES", rows * 40 * 8)
     vectors, others = normalize(torch.randn(2, 40, 6, generator=seeded(), dtype=torch.float64), dim=2)
-    found = nearest_nodes(vectors, others, 5, block_bytes=rows * 40 * 8)
+    found = nearest_nodes(vectors, others, 5)
     for node in range(40):
         assert found[node].tolist() == naive_nearest(vectors.tolist(), others.tolist(), node, 5)
 
@@ -109,10 +111,11 @@ def test_cuda_finds_the_same_neighbours_and_clusters():
 
 @pytest.mark.parametrize("rows", [1, 7, 40])
 @pytest.mark.parametrize("iterations", [0, 1, 4])
-def test_k_means_is_that_of_naive_loops_in_any_blocks(rows, iterations):
+def test_k_means_is_that_of_naive_loops_in_any_blocks(rows, iterations, monkeypatch):
+    monkeypatch.setattr(afgrl, "BLOCK_BYTES", rows * 8 * 8)
     vectors = torch.randn(40, 3, generator=seeded(), dtype=torch.float64)
     centres = vectors[torch.tensor([[0, 1, 2, 3], [9, 8, 7, 6]])]
-    found = k_means(vectors, centres, iterations, block_bytes=rows * 8 * 8)
+    found = k_means(vectors, centres, iterations)
     for clustering, starts in zip(found.tolist(), centres.tolist(), strict=True):
         assert clustering == naive_k_means(vectors.tolist(), starts, iterations)
 
