@@ -25,16 +25,6 @@ LabelsOption = Annotated[
     Path | None, typer.Option("--labels", help="Labels by node id: .csv, .tsv, .parquet or .npy.")
 ]
 SetOption = Annotated[list[str] | None, typer.Option("--set", help="A hyper-parameter, name=value.")]
-_GRAPH_OPTIONS = {
-    "features": "Node features: .csv, .tsv, .parquet, .npy or .npz.",
-    "structural": "Compute features from the structure of a graph that has none.",
-    "source": "Column of edge sources (default: the first).",
-    "target": "Column of edge targets (default: the second).",
-    "weight": "Column of edge weights (default: one called weight); none: no weights.",
-    "attributes": "Node attributes of a GraphML file to use as features, a,b,c.",
-    "id": "Column of node ids in features, and in labels that have it (default: the first).",
-    "directed": "Keep edge direction (row-normalised propagation).",
-}
 
 
 def takes_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -62,9 +52,10 @@ def takes_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def _parameter(field: Field[Any]) -> inspect.Parameter:
     annotation: Any = field.type
-    if field.name in _GRAPH_OPTIONS:
-        option = typer.Option(f"--{field.name}", help=_GRAPH_OPTIONS[field.name])
-        annotation = Annotated[annotation, option]
+    (option,) = annotation.__metadata__
+    if isinstance(option, str):
+        # The library, which knows no Typer, only says what a field means.
+        annotation = Annotated[annotation.__origin__, typer.Option(f"--{field.name}", help=option)]
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(field.name, kind, default=field.default, annotation=annotation)
 
