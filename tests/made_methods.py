@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 
+import numpy as np
 import torch
 from graphs import CPU
 
 from spgcl.engine.tensors import SparseMatrix
 from spgcl.estimator import Embedder
 from spgcl.evaluation import probe
+from spgcl.training.loop import train
 
 # Sizes for graphs of some forty nodes.
 TINY_POOLS = {"hidden": 8, "seeds": 6, "hops": 1, "pool_size": 20, "positives": 3, "negatives": 4}
@@ -28,6 +30,12 @@ def fresh(kind, graph, *, seed=0, **settings):
         torch.default_generator.manual_seed(seed)
         method = kind(graph.num_features, **settings)
     return method, method.prepare(graph, CPU)
+
+
+def trained_bytes(method, prepared, *, seed=0, **controls):
+    """Losses and embeddings of a training, as bytes."""
+    history = train(method, prepared, seed=seed, **controls)
+    return np.array(history.losses).tobytes(), method.embed(prepared).numpy().tobytes()
 
 
 def doubled(graph):
