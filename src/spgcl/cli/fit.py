@@ -97,13 +97,13 @@ def fit(
     from spgcl.runs.plan import Request
 
     given = dict(vars(asked))
-    settings = given_settings(given.pop("set_"), given.pop("steps"))
-    save_every, observe_every, report = map(given.pop, ("checkpoint_every", "observe", "report"))
+    pairs, steps, report = map(given.pop, ("set_", "steps", "report"))
+    save_every, observe_every = given.pop("checkpoint_every"), given.pop("observe")
     request = Request(
         graph=graph,
         device=start_on(device, threads),
         options=options,
-        settings=settings,
+        settings=given_settings(pairs, steps),
         precision=precision,
         deterministic=deterministic,
         command=("spgcl", *context.obj),

@@ -23,10 +23,12 @@ class PreparedPairs(Prepared):
 
 
 def prepare_pairs(
-    method: Method[PreparedPairs], graph: Graph, device: torch.device, supervision: Any = None
+    method: Method[PreparedPairs],
+    graph: Graph,
+    device: torch.device,
+    supervision: Any = None,  # noqa: ARG001
 ) -> PreparedPairs:
     """Also number the edges: the `prepare` of methods that look up pairs."""
-    del supervision
     tensors = method.on_device(graph, device)
     return PreparedPairs(tensors, keys=entry_keys(tensors.adjacency))
 
