@@ -5,6 +5,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import torch
 
 from spgcl.errors import Note
 
@@ -39,6 +40,14 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> Callable[[ModuleType], list[str
         return names
 
     return watch
+
+
+@pytest.fixture
+def use_threads() -> Iterator[Callable[[int], None]]:
+    """`torch.set_num_threads`, undone after the test."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
 
 
 @pytest.fixture

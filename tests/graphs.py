@@ -1,6 +1,8 @@
 """Small random graphs and generators that most tests start from."""
 
+import csv
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,6 +36,13 @@ def make_graph(
         features = sparse.csr_array(features * (generator.random(features.shape) < 0.07))
     weights = generator.uniform(0.5, 2, num_edges) if weighted else None
     return Graph.from_edges(*ends, features, weights=weights, directed=directed)
+
+
+def write_csv(path, header, rows):
+    """A table with a header such as "id,label"; without one if it is empty."""
+    with Path(path).open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows([*([header.split(",")] if header else []), *rows])
+    return path
 
 
 def seeded(seed=7):

@@ -2,11 +2,14 @@
 
 from dataclasses import replace
 
+import numpy as np
 import torch
+from graphs import CPU
 
 from spgcl.engine.tensors import SparseMatrix
 from spgcl.estimator import Embedder
 from spgcl.evaluation import probe
+from spgcl.training.loop import train
 
 # Sizes for graphs of some forty nodes.
 TINY_POOLS = {"hidden": 8, "seeds": 6, "hops": 1, "pool_size": 20, "positives": 3, "negatives": 4}
@@ -21,11 +24,18 @@ TINY_WALKS = {
 }
 
 
-def make_method(kind, num_features, *, seed=0, **settings):
-    """A method of a class; unlike `create`, settings are not checked."""
+def fresh(kind, graph, *, seed=0, **settings):
+    """A method of a class, and what it prepared of a graph; unlike `create`, settings are not checked."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        return kind(num_features, **settings)
+        method = kind(graph.num_features, **settings)
+    return method, method.prepare(graph, CPU)
+
+
+def trained_bytes(method, prepared, *, seed=0, **controls):
+    """Losses and embeddings of a training, as bytes."""
+    history = train(method, prepared, seed=seed, **controls)
+    return np.array(history.losses).tobytes(), method.embed(prepared).numpy().tobytes()
 
 
 def doubled(graph):

@@ -1,16 +1,12 @@
 import pytest
-import torch
 from timing.graphs import settings_of, synthetic
 
 from spgcl.datasets import Dataset
 
 
 @pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+def one_thread(use_threads):
+    use_threads(1)
 
 
 @pytest.fixture

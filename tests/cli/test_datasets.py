@@ -2,7 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
-from commands import answer, output, refusal
+from commands import answer, output
 
 from spgcl.cli import run
 
@@ -73,20 +73,3 @@ def test_stats_without_files_measures_the_built_in_graphs(own_folder, capsys):
     measured, notes = output(capsys, "datasets", "stats", "--json")
     assert set(json.loads(measured)) == {"csbm-homophilic", "csbm-heterophilic"}
     assert "not on disk: cora" in notes
-
-
-@pytest.mark.parametrize(
-    ("arguments", "part"),
-    [
-        (["fetch"], "--all"),
-        (["fetch", "cora", "--all"], "--all"),
-        (["fetch", "corra"], "unknown data set 'corra'; did you mean 'cora'"),
-        (["fetch", "cora", "--mirror", "/no/where"], "--mirror /no/where"),
-        (["fetch", "csbm-homophilic"], "csbm-homophilic is generated"),
-        (["stats", "corra"], "unknown data set 'corra'"),
-        (["stats", "cora"], "run `spgcl datasets fetch cora`"),
-        (["stats", "--nonsense"], "No such option"),
-    ],
-)
-def test_mistakes_are_one_line_and_exit_two(own_folder, capsys, arguments, part):
-    assert part in refusal(capsys, "datasets", *arguments)

@@ -1,12 +1,11 @@
 """`spgcl embed` on other graphs: feature columns by name, and the run's own way to read a graph."""
 
-import csv
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 from commands import answer, output, settings
+from graphs import write_csv
 
 from spgcl.cli import run
 
@@ -25,19 +24,14 @@ def files(tmp_path, monkeypatch):
     features = np.random.default_rng(0).normal(size=(31, 3)).round(3)
     edges = [(node, (step * node + 1) % 30, 1 + node % 3) for step in (1, 7) for node in range(30)]
     for name, rows in (("now", edges), ("later", [*edges, (30, 0, 2), (30, 4, 1)])):
-        write(f"{name}.csv", ("source", "target", "strength"), rows)
-        write(f"{name}-short.csv", ("source", "target"), [row[:2] for row in rows])
-    write("features.csv", ("id", *COLUMNS), [(node, *features[node]) for node in range(30)])
-    write("features-later.csv", ("id", *COLUMNS), [(node, *row) for node, row in enumerate(features)])
-    write("turned.csv", ("id", *COLUMNS[::-1]), [(node, *row[::-1]) for node, row in enumerate(features)])
-    write("renamed.csv", ("id", "a", "b", "z"), [(node, *row) for node, row in enumerate(features)])
+        write_csv(f"{name}.csv", "source,target,strength", rows)
+        write_csv(f"{name}-short.csv", "source,target", [row[:2] for row in rows])
+    write_csv("features.csv", "id,a,b,c", [(node, *features[node]) for node in range(30)])
+    write_csv("features-later.csv", "id,a,b,c", [(node, *row) for node, row in enumerate(features)])
+    write_csv("turned.csv", "id,c,b,a", [(node, *row[::-1]) for node, row in enumerate(features)])
+    write_csv("renamed.csv", "id,a,b,z", [(node, *row) for node, row in enumerate(features)])
     np.save("features-later.npy", features.astype(np.float32))
     return tmp_path
-
-
-def write(name, header, rows):
-    with Path(name).open("w", newline="") as file:
-        csv.writer(file).writerows([header, *rows])
 
 
 def fit(capsys, *arguments, out="run"):
@@ -123,14 +117,14 @@ def test_spectral_features_serve_the_runs_own_graph_only(files, capsys):
     own, _ = embed(capsys, "now-short.csv")
     assert (own == np.load(files / "run" / "embeddings.npy")).all()
     # As many columns or not, another graph's eigenvectors are others.
-    write("rewired.csv", ("source", "target"), [(node, (node + 1) % 30) for node in range(30)])
+    write_csv("rewired.csv", "source,target", [(node, (node + 1) % 30) for node in range(30)])
     for graph in ("later-short.csv", "rewired.csv"):
         line, _ = embed(capsys, graph, code=2)
         assert f"{graph} does not fit run" in line and "spectral" in line
 
 
 def test_eval_notes_that_the_graph_has_changed(files, capsys):
-    write("labels.csv", ("id", "label"), [(node, node % 2) for node in range(30)])
+    write_csv("labels.csv", "id,label", [(node, node % 2) for node in range(30)])
     graph = [*SHORT, "--labels", "labels.csv"]
     fit(capsys, *graph)
     fit(capsys, *graph, "--hold-out-edges", "0.1", out="held")
@@ -149,7 +143,7 @@ def test_vectors_that_are_no_numbers_are_refused_and_one_for_all_is_noted(files,
     line, _ = embed(capsys, "now-short.csv", "--features", "huge.npy", code=2)
     assert "the embeddings are not finite" in line
     ring = [(node, (node + 1) % 30) for node in range(30)]
-    write("ring.csv", ("source", "target"), ring)
+    write_csv("ring.csv", "source,target", ring)
     np.save("alike.npy", np.ones((30, 3), np.float32))
     vectors, notes = embed(capsys, "ring.csv", "--features", "alike.npy")
     assert (vectors == vectors[:1]).all() and any("all nodes have the same embedding" in n for n in notes)

@@ -7,6 +7,7 @@ import signal
 import numpy as np
 import pytest
 from commands import answer, output, refusal, settings
+from graphs import write_csv
 
 import spgcl
 from spgcl.cli.fit import _stopping
@@ -104,8 +105,7 @@ def test_a_fraction_of_edges_out_of_range_is_refused(tmp_path, capsys, fraction)
 
 
 def test_health_curves_are_recorded_and_change_nothing(tmp_path, capsys):
-    labels = tmp_path / "labels.csv"
-    labels.write_text("node,label\n" + "".join(f"{node},{node % 3}\n" for node in range(1500)))
+    labels = write_csv(tmp_path / "labels.csv", "node,label", [(node, node % 3) for node in range(1500)])
     out, plain = tmp_path / "observed", tmp_path / "plain"
     answer(capsys, "fit", "--out", out, "--steps", 12, "--observe", 5, "--labels", labels, *QUICK)
     answer(capsys, "fit", "--out", plain, "--steps", 12, *QUICK)

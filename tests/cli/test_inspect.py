@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 from commands import answer, output, refusal
+from graphs import write_csv
 
 from spgcl.errors import InputError
 from spgcl.runs.options import GraphOptions
@@ -13,15 +14,11 @@ from spgcl.runs.sources import resolve
 def files(tmp_path):
     """A ring of people with features and labels, each in its own CSV."""
     people = [f"person-{number}" for number in range(40)]
-    pairs = [f"{person},{people[(position + 1) % 40]}" for position, person in enumerate(people)]
-    rows = [f"{person},{position % 2},{position / 40}" for position, person in enumerate(people)]
-    labels = [f"{person},{'left' if position % 2 else 'right'}" for position, person in enumerate(people)]
-    for name, header, lines in (
-        ("edges", "from,to", pairs),
-        ("features", "id,a,b", rows),
-        ("labels", "id,side", labels),
-    ):
-        (tmp_path / f"{name}.csv").write_text("\n".join([header, *lines]) + "\n")
+    write_csv(tmp_path / "edges.csv", "from,to", zip(people, [*people[1:], people[0]], strict=True))
+    rows = [(person, position % 2, position / 40) for position, person in enumerate(people)]
+    write_csv(tmp_path / "features.csv", "id,a,b", rows)
+    labels = [(person, "left" if position % 2 else "right") for position, person in enumerate(people)]
+    write_csv(tmp_path / "labels.csv", "id,side", labels)
     return tmp_path
 
 
@@ -52,20 +49,6 @@ def test_people_get_a_table_and_the_notes_on_stderr(capsys, files):
     assert "40 directed" in out
     assert "2 (left: 20, right: 20)" in out
     assert "edge homophily         0.000" in out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "part"),
-    [
-        (["csbm-heterophilc"], "unknown data set 'csbm-heterophilc'; did you mean 'csbm-heterophilic'"),
-        (["csbm-heterophilic", "--structural", "degree"], "--structural"),
-        (["csbm-heterophilic", "--directed"], "--directed"),
-        (["./absent.csv"], "absent.csv"),
-        ([], "Missing argument"),
-    ],
-)
-def test_what_cannot_be_inspected_is_one_line_and_code_2(capsys, arguments, part):
-    assert part in refusal(capsys, "inspect", *arguments)
 
 
 def test_a_file_without_suffix_needs_its_folder(capsys, files, monkeypatch):

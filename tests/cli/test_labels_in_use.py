@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from commands import answer, output, refusal, settings
+from graphs import write_csv
 from torch_geometric.data import Data
 
 from spgcl.cli import run
@@ -28,14 +29,12 @@ NUM_NODES = 60
 def edges(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pairs = [(node, (step * node + 1) % NUM_NODES) for step in (1, 7) for node in range(NUM_NODES)]
-    rows = [f"{start},{end}" for start, end in pairs]
-    (tmp_path / "edges.csv").write_text("\n".join(["source,target", *rows]) + "\n")
+    write_csv("edges.csv", "source,target", pairs)
     return np.array(pairs)
 
 
 def write_labels(cells):
-    rows = "".join(f"{node},{cell}\n" for node, cell in enumerate(cells))
-    Path("labels.csv").write_text(f"id,label\n{rows}")
+    write_csv("labels.csv", "id,label", enumerate(cells))
 
 
 @pytest.fixture
@@ -68,23 +67,20 @@ def test_classes_too_small_to_be_trained_on_are_named(edges, notes, rare, expect
 
 
 def test_labels_may_call_their_ids_otherwise_than_features(partly_labelled, notes):
-    Path("features.csv").write_text("node,a\n" + "".join(f"{node},{node}\n" for node in range(NUM_NODES)))
+    write_csv("features.csv", "node,a", [(node, node) for node in range(NUM_NODES)])
     options = GraphOptions(features=Path("features.csv"), id="node")
     expected = resolve("edges.csv", options, Path("labels.csv")).labels
-    content = Path("labels.csv").read_text().splitlines()
-    Path("turned.csv").write_text(
-        "label,node\n" + "".join(",".join(line.split(",")[::-1]) + "\n" for line in content[1:])
-    )
+    rows = [line.split(",")[::-1] for line in Path("labels.csv").read_text().splitlines()[1:]]
+    write_csv("turned.csv", "label,node", rows)
     assert np.array_equal(resolve("edges.csv", options, Path("turned.csv")).labels, expected)
 
 
 @pytest.mark.parametrize("heading", [("name", "kind"), ("n0", "kind")])
 def test_a_header_that_could_be_a_row_is_one_where_it_names_the_ids(edges, heading):
     names = [f"n{node}" for node in range(NUM_NODES)]
-    Path("named.csv").write_text("source,target\n" + "".join(f"n{one},n{two}\n" for one, two in edges))
-    Path("features.csv").write_text(f"{heading[0]},a\n" + "".join(f"{name},1\n" for name in names))
-    rows = "".join(f"{name},{'xy'[index % 2]}\n" for index, name in enumerate(names))
-    Path("labels.txt").write_text(f"{','.join(heading)}\n{rows}")
+    write_csv("named.csv", "source,target", [(f"n{one}", f"n{two}") for one, two in edges])
+    write_csv("features.csv", f"{heading[0]},a", [(name, 1) for name in names])
+    write_csv("labels.txt", ",".join(heading), [(name, "xy"[index % 2]) for index, name in enumerate(names)])
     options = GraphOptions(features=Path("features.csv"), id=heading[0])
     assert np.array_equal(np.unique(resolve("named.csv", options, Path("labels.txt")).labels), [0, 1])
 
@@ -97,7 +93,7 @@ def test_a_column_is_not_guessed_beside_features_without_names(partly_labelled):
 
 
 def test_labels_without_columns_or_without_a_file_take_a_column_of_features(partly_labelled):
-    Path("features.csv").write_text("node,a\n" + "".join(f"{node},{node}\n" for node in range(NUM_NODES)))
+    write_csv("features.csv", "node,a", [(node, node) for node in range(NUM_NODES)])
     options = GraphOptions(features=Path("features.csv"), id="node")
     np.save("labels.npy", np.arange(NUM_NODES) % 3)
     assert resolve("edges.csv", options, Path("labels.npy")).labels.tolist() == [0, 1, 2] * 20
@@ -122,8 +118,7 @@ def test_labels_given_to_a_finished_run_are_those_it_is_evaluated_with(partly_la
     assert Path("run/eval.json").exists()
     answer(capsys, "eval", "run")
     # Scores of other labels are removed; the column of their ids is kept with them.
-    rows = "".join(f"{'ab'[node % 2]},{node}\n" for node in range(NUM_NODES))
-    Path("turned.csv").write_text(f"kind,node\n{rows}")
+    write_csv("turned.csv", "kind,node", [("ab"[node % 2], node) for node in range(NUM_NODES)])
     answer(capsys, *FIT, "--resume", "--labels", "turned.csv", "--id", "node")
     assert not Path("run/eval.json").exists()
     answer(capsys, "eval", "run")

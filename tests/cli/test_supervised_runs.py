@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import answer, output, refusal
+from graphs import write_csv
 from pyarrow import parquet
 
 from spgcl.cli import run
@@ -27,13 +28,11 @@ def fitted(tmp_path_factory) -> Path:
 @pytest.fixture
 def own_graph(tmp_path) -> list[str]:
     """A ring of sixty nodes, their features, and two files of labels."""
-    (tmp_path / "edges.csv").write_text("".join(f"{node},{(node + 1) % 60}\n" for node in range(60)))
+    write_csv(tmp_path / "edges.csv", "", [(node, (node + 1) % 60) for node in range(60)])
     values = np.random.default_rng(0).normal(size=(60, 3)).round(3)
-    rows = "".join(f"{node},{a},{b},{c}\n" for node, (a, b, c) in enumerate(values.tolist()))
-    (tmp_path / "features.csv").write_text("node,a,b,c\n" + rows)
+    write_csv(tmp_path / "features.csv", "node,a,b,c", [(node, *row) for node, row in enumerate(values)])
     for name, classes in (("labels.csv", 3), ("others.csv", 2)):
-        lines = "".join(f"{node},{node % classes}\n" for node in range(60))
-        (tmp_path / name).write_text("node,label\n" + lines)
+        write_csv(tmp_path / name, "node,label", [(node, node % classes) for node in range(60)])
     return [str(tmp_path / "edges.csv"), "--features", str(tmp_path / "features.csv")]
 
 
@@ -67,8 +66,7 @@ def test_eval_scores_each_split_by_its_own_models_predictions(fitted, capsys):
 
 
 def test_labels_that_the_models_were_not_trained_on_are_refused(fitted, tmp_path, capsys):
-    labels = tmp_path / "labels.csv"
-    labels.write_text("node,label\n" + "".join(f"{node},{node % 5}\n" for node in range(1500)))
+    labels = write_csv(tmp_path / "labels.csv", "node,label", [(node, node % 5) for node in range(1500)])
     assert "other labels or splits" in refusal(capsys, "eval", fitted, "--labels", labels)
     command = ["fit", "csbm-homophilic", "--method", "gcn", "--out", fitted, "--resume", *QUICK]
     assert "other labels or splits" in refusal(capsys, *command, "--labels", labels)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from graphs import CPU, make_graph
+from made_methods import trained_bytes
 
 from spgcl.datasets import load, random_splits
 from spgcl.engine.tensors import SparseMatrix
@@ -84,20 +85,16 @@ def made(name, graph, supervision, *, seed=0, settings):
     return method, method.prepare(graph, CPU, supervision)
 
 
-def trained(name, *, seed=0, **changes):
-    method, prepared = made(name, small_graph(), small_labels(), seed=seed, settings=tiny(name, **changes))
-    history = train(method, prepared, seed=seed)
+def trained(name):
+    method, prepared = made(name, small_graph(), small_labels(), settings=tiny(name))
+    history = train(method, prepared, seed=0)
     return method, history, method.embed(prepared)
-
-
-def bytes_of(history, embeddings):
-    return np.array(history.losses).tobytes(), embeddings.numpy().tobytes()
 
 
 def outcome(name, *, seed=0, **changes):
     """Everything a user sees of a training, as bytes."""
-    _, history, embeddings = trained(name, seed=seed, **changes)
-    return bytes_of(history, embeddings)
+    method, prepared = made(name, small_graph(), small_labels(), seed=seed, settings=tiny(name, **changes))
+    return trained_bytes(method, prepared, seed=seed)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -118,7 +115,7 @@ def test_the_same_seed_gives_the_same_bytes_with_sparse_features(name):
     for seed in (1, 1, 2):
         method, prepared = made(name, graph, small_labels(), settings=tiny(name))
         assert isinstance(prepared.graph.features, SparseMatrix)
-        results.append(bytes_of(train(method, prepared, seed=seed), method.embed(prepared)))
+        results.append(trained_bytes(method, prepared, seed=seed))
     assert results[0] == results[1] and (results[0] != results[2]) == (name in TRAINED)
 
 
@@ -129,8 +126,7 @@ def test_training_continued_from_a_checkpoint_on_disk_gives_the_same_bytes(name,
     start = load_checkpoint(tmp_path)
     assert start.step == 1
     method, prepared = made(name, small_graph(), small_labels(), settings=tiny(name))
-    history = train(method, prepared, seed=0, start=start)
-    assert bytes_of(history, method.embed(prepared)) == outcome(name)
+    assert trained_bytes(method, prepared, start=start) == outcome(name)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -200,8 +196,7 @@ def test_observing_does_not_change_the_training(name):
         seen.append(method.observe(prepared))
         return seen[-1]
 
-    history = train(method, prepared, seed=0, observe=observe, observe_every=1)
-    assert (np.array(history.losses).tobytes(), method.embed(prepared).numpy().tobytes()) == plain
+    assert trained_bytes(method, prepared, observe=observe, observe_every=1) == plain
     assert all(np.isfinite(number) for numbers in seen for number in numbers.values())
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import torch
+from graphs import write_csv
 
 import spgcl
 from spgcl.cli import run
@@ -51,22 +51,14 @@ def blocks_of(path: Path) -> list[Block]:
 RUNNABLE = {path: blocks for path in DOCUMENTS if path.exists() and (blocks := blocks_of(path))}
 
 
-@pytest.fixture
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def test_blocks_are_found_in_the_guide():
     languages = {block.language for block in RUNNABLE[ROOT / "docs" / "guide.md"]}
     assert {"bash", "python"} <= languages
 
 
 @pytest.mark.parametrize("path", RUNNABLE, ids=lambda path: str(path.relative_to(ROOT)))
-@pytest.mark.usefixtures("one_thread")
-def test_the_blocks_of_a_document_run(path, tmp_path, monkeypatch):
+def test_the_blocks_of_a_document_run(path, tmp_path, monkeypatch, use_threads):
+    use_threads(1)
     blocks = RUNNABLE[path]
     named = {name for block in blocks for name in BENCHMARKS.findall(block.text)}
     data = os.environ.get("SPGCL_DATA")
@@ -90,15 +82,13 @@ def write_own_graph() -> None:
     """The reader's own files, which README.md takes as given."""
     graph = spgcl.load("csbm-homophilic")
     edges = zip(*graph.graph.adjacency.nonzero(), strict=True)
-    text = "\n".join(f"{source},{target}" for source, target in edges if source < target)
-    Path("edges.csv").write_text(f"source,target\n{text}\n", encoding="utf-8")
+    write_csv("edges.csv", "source,target", [(source, target) for source, target in edges if source < target])
     features = graph.graph.features
     rows = features.toarray() if hasattr(features, "toarray") else features
     header = ",".join(["node", *(f"f{number}" for number in range(rows.shape[1]))])
-    lines = [f"{node},{','.join(f'{value:.4g}' for value in row)}" for node, row in enumerate(rows)]
-    Path("features.csv").write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
-    labels = "\n".join(f"{node},{label}" for node, label in enumerate(graph.labels))
-    Path("labels.csv").write_text(f"node,label\n{labels}\n", encoding="utf-8")
+    lines = [(node, *(f"{value:.4g}" for value in row)) for node, row in enumerate(rows)]
+    write_csv("features.csv", header, lines)
+    write_csv("labels.csv", "node,label", enumerate(graph.labels))
 
 
 # What cuts a training short, for methods that have it: steps, and the walks that those are spread over.

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from commands import answer, output, settings
+from graphs import write_csv
 from pyarrow import csv, parquet
 
 import spgcl
@@ -123,10 +124,8 @@ def test_fit_eval_similar_and_embed_answer_in_json(fitted, tmp_path, capsys):
 
 
 def test_eval_with_other_labels(fitted, tmp_path, capsys):
-    parity = tmp_path / "parity.csv"
-    parity.write_text(
-        "node,side\n" + "".join(f"{node},{'odd' if node % 2 else 'even'}\n" for node in range(1500))
-    )
+    sides = [(node, "odd" if node % 2 else "even") for node in range(1500)]
+    parity = write_csv(tmp_path / "parity.csv", "node,side", sides)
     scores, notes = output(capsys, "eval", fitted, "--labels", parity, "--threads", 1, "--json")
     assert notes.startswith("note: ") and "10 seeded stratified 10/10/80 splits" in notes
     assert notes.count("\n") == 1

@@ -7,16 +7,12 @@ import networkx
 import numpy as np
 import pytest
 from commands import output, settings
+from graphs import write_csv
 from pyarrow import parquet
 
 SMALL = settings(hidden=8, pool_size=32, seeds=8, hops=1, negatives=10)
 QUICK = ["--steps", "8", "--threads", "1", *SMALL]
 PEOPLE = 120
-
-
-def write(path, header, rows):
-    path.write_text("\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n")
-    return path
 
 
 def friends(count):
@@ -33,10 +29,10 @@ def traits(names):
 @pytest.fixture
 def files(tmp_path):
     names = [f"p{one}" for one in range(PEOPLE)]
-    write(tmp_path / "friends.csv", "who,whom", friends(PEOPLE))
-    write(tmp_path / "traits.csv", "name,a,b,c,side", traits([*names, "hermit"]))
+    write_csv(tmp_path / "friends.csv", "who,whom", friends(PEOPLE))
+    write_csv(tmp_path / "traits.csv", "name,a,b,c,side", traits([*names, "hermit"]))
     sides = [(name, "odd" if index % 2 else "even") for index, name in enumerate([*names, "hermit"])]
-    write(tmp_path / "sides.csv", "name,side", sides)
+    write_csv(tmp_path / "sides.csv", "name,side", sides)
     return tmp_path
 
 
@@ -85,8 +81,8 @@ def test_a_grown_graph_is_embedded_without_training(files, capsys):
     trained = embeddings(out / "embeddings.parquet")
     names = [f"p{one}" for one in range(PEOPLE)]
     newcomers = [("newcomer", "p0"), ("newcomer", "hermit")]
-    grown = write(files / "grown.csv", "who,whom", [*friends(PEOPLE), *newcomers])
-    features = write(files / "more.csv", "name,a,b,c,side", traits([*names, "hermit", "newcomer"]))
+    grown = write_csv(files / "grown.csv", "who,whom", [*friends(PEOPLE), *newcomers])
+    features = write_csv(files / "more.csv", "name,a,b,c,side", traits([*names, "hermit", "newcomer"]))
     answer, _ = succeed(capsys, "embed", out, grown, "--features", features, "--out", files / "grown.parquet")
     assert (answer["nodes"], answer["width"]) == (PEOPLE + 2, 8)
     after = embeddings(files / "grown.parquet")
@@ -106,7 +102,7 @@ def test_graphml_whose_ids_are_text_that_looks_like_numbers(tmp_path, capsys, fo
     path, labels, out = tmp_path / "karate.graphml", tmp_path / "club.csv", tmp_path / "run"
     graph = networkx.karate_club_graph()
     networkx.write_graphml(graph, path)
-    write(labels, "id,club", [(node, club) for node, club in graph.nodes(data="club")])
+    write_csv(labels, "id,club", [(node, club) for node, club in graph.nodes(data="club")])
     fit(capsys, out, path, "--structural", "degree", "--format", format_)
     assert json.loads((out / "run.json").read_text())["graph"]["num_nodes"] == 34
     assert succeed(capsys, "eval", out, "--labels", labels, "--threads", 1)[0]["mean"] > 30
@@ -115,7 +111,7 @@ def test_graphml_whose_ids_are_text_that_looks_like_numbers(tmp_path, capsys, fo
 
 
 def test_direction_weights_and_structure_each_change_the_result(files, capsys):
-    weighted = write(
+    weighted = write_csv(
         files / "weighted.csv",
         "who,whom,strength",
         [(*pair, 1 + index) for index, pair in enumerate(friends(PEOPLE))],
@@ -141,9 +137,9 @@ def test_direction_weights_and_structure_each_change_the_result(files, capsys):
 
 def test_columns_in_another_order_by_name(files, capsys):
     rows = [(index, one, other) for index, (one, other) in enumerate(friends(PEOPLE))]
-    write(files / "ties.csv", "year,from,to", rows)
+    write_csv(files / "ties.csv", "year,from,to", rows)
     table = [(*row[1:], row[0]) for row in traits([*(f"p{one}" for one in range(PEOPLE)), "hermit"])]
-    write(files / "table.csv", "a,b,c,side,name", table)
+    write_csv(files / "table.csv", "a,b,c,side,name", table)
     columns = ["--source", "from", "--target", "to", "--features", files / "table.csv", "--id", "name"]
     fit(capsys, files / "one", files / "ties.csv", *columns)
     fit(capsys, files / "two", files / "friends.csv", "--features", files / "traits.csv")

@@ -26,16 +26,9 @@ def in_double(graph):
 
 
 def make_encoder(kind="gcn", *, seed=0, **changes):
-    settings = {
-        "kind": kind,
-        "layers": 2,
-        "hidden": 8,
-        "activation": "prelu",
-        "dropout": 0.0,
-        "batch_norm": "none",
-    }
+    settings = {"kind": kind, "hidden": 8, "batch_norm": "none", **changes}
     torch.manual_seed(seed)
-    encoder = Encoder(WIDTH, **{**settings, **changes}).double()
+    encoder = Encoder(WIDTH, **settings).double()
     for name, weight in encoder.named_parameters():
         if name.endswith("bias"):
             nn.init.normal_(weight)

@@ -1,5 +1,7 @@
 """Rows with a bounded number of entries: whole where they are short, right on average where they are not."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -47,7 +49,7 @@ def test_products_have_the_right_mean(adjacency: SparseMatrix) -> None:
 def test_a_bounded_hop_reaches_no_more(gather, adjacency: SparseMatrix) -> None:
     generator = torch.Generator().manual_seed(0)
     seeds = torch.tensor([0, 20])
-    bounded = gather(adjacency, seeds, 1, 3, generator)
+    bounded = gather(adjacency, seeds, 1, rows_of=partial(sampled_rows, fan_out=3, generator=generator))
     assert set(bounded.tolist()) <= set(gather(adjacency, seeds, 1).tolist())
     assert {0, 20} <= set(bounded.tolist())
     assert len(bounded) <= 8 < len(gather(adjacency, seeds, 1))

@@ -10,47 +10,40 @@ from spgcl.io import read_labels
 from spgcl.io.labels import number_labels
 
 
-@pytest.fixture
-def numbered():
-    return Graph.from_edges(np.array([0, 1]), np.array([1, 2]), np.eye(3), node_ids=[30, 10, 20])
+def with_ids(ids):
+    return Graph.from_edges(np.array([0, 1]), np.array([1, 2]), np.eye(3), node_ids=np.array(ids))
 
 
 @pytest.fixture
 def named():
-    return Graph.from_edges(np.array([0, 1]), np.array([1, 2]), np.eye(3), node_ids=["c", "a", "b"])
+    return with_ids(["c", "a", "b"])
+
+
+COLOURS, PEOPLE = ([30, 10, 20], ("blue", "red")), (["c", "a", "b"], ("bot", "human"))
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "options"),
+    ("graph", "name", "text", "options"),
     [
-        ("l.csv", "id,label\n10,red\n20,blue\n30,red\n", {}),
-        ("l.csv", "10,red\n20,blue\n30,red\n", {}),
-        ("l.tsv", "label\tnode\nred\t10\nblue\t20\nred\t30\n", {"id_column": "node"}),
-        ("l.txt", "10 red\n20 blue\n# a comment\n30 red\n", {}),
-        ("l.txt", "red 10\nblue 20\nred 30\n", {"id_column": "column 2"}),
+        (COLOURS, "l.csv", "id,label\n10,red\n20,blue\n30,red\n", {}),
+        (COLOURS, "l.csv", "10,red\n20,blue\n30,red\n", {}),
+        (COLOURS, "l.tsv", "label\tnode\nred\t10\nblue\t20\nred\t30\n", {"id_column": "node"}),
+        (COLOURS, "l.txt", "10 red\n20 blue\n# a comment\n30 red\n", {}),
+        (COLOURS, "l.txt", "red 10\nblue 20\nred 30\n", {"id_column": "column 2"}),
+        # A class called as its column leaves a header a header.
+        (PEOPLE, "l.csv", "id,bot\nc,human\na,human\nb,bot\n", {}),
+        (PEOPLE, "l.csv", "user,bot\nc,human\na,human\nb,bot\n", {}),
+        (PEOPLE, "l.csv", "bot,user\nhuman,c\nhuman,a\nbot,b\n", {"id_column": "column 2"}),
+        (PEOPLE, "l.txt", "user bot\nc human\na human\nb bot\n", {}),
+        (PEOPLE, "l.csv", "c,human\na,human\nb,bot\n", {}),
+        (PEOPLE, "l.csv", "human,c\nhuman,a\nbot,b\n", {"id_column": "column 2"}),
     ],
 )
-def test_tables_are_put_in_the_graphs_order(tmp_path, numbered, name, text, options):
+def test_tables_are_put_in_the_graphs_order(tmp_path, graph, name, text, options):
+    ids, names = graph
     (tmp_path / name).write_text(text)
-    labels, classes = read_labels(tmp_path / name, numbered, **options)
-    assert labels.dtype == np.int64 and labels.tolist() == [1, 1, 0] and classes == ("blue", "red")
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "options"),
-    [
-        ("l.csv", "id,bot\nc,human\na,human\nb,bot\n", {}),
-        ("l.csv", "user,bot\nc,human\na,human\nb,bot\n", {}),
-        ("l.csv", "bot,user\nhuman,c\nhuman,a\nbot,b\n", {"id_column": "column 2"}),
-        ("l.txt", "user bot\nc human\na human\nb bot\n", {}),
-        ("l.csv", "c,human\na,human\nb,bot\n", {}),
-        ("l.csv", "human,c\nhuman,a\nbot,b\n", {"id_column": "column 2"}),
-    ],
-)
-def test_a_class_called_as_its_column_leaves_a_header_a_header(tmp_path, named, name, text, options):
-    (tmp_path / name).write_text(text)
-    labels, classes = read_labels(tmp_path / name, named, **options)
-    assert labels.tolist() == [1, 1, 0] and classes == ("bot", "human")
+    labels, classes = read_labels(tmp_path / name, with_ids(ids), **options)
+    assert labels.dtype == np.int64 and labels.tolist() == [1, 1, 0] and classes == names
 
 
 def test_id_is_a_header_where_a_node_is_called_so_too(tmp_path):
@@ -88,10 +81,6 @@ def test_parquet_cells_without_a_label(tmp_path, named, column):
     parquet.write_table(pa.table({"id": ["c", "a", "b"], "y": column}), tmp_path / "l.parquet")
     labels, names = read_labels(tmp_path / "l.parquet", named)
     assert labels.tolist() == [1, -1, 0] and names == ("4", "7")
-
-
-def with_ids(ids):
-    return Graph.from_edges(np.array([0, 1]), np.array([1, 2]), np.eye(3), node_ids=np.array(ids))
 
 
 def test_parquet_and_arrays(tmp_path, named):

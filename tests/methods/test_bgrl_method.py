@@ -2,11 +2,12 @@ import math
 from functools import partial
 
 import graphs
+import made_methods
 import numpy as np
 import pytest
 import torch
-from graphs import CPU, seeded
-from made_methods import in_double, make_method
+from graphs import seeded
+from made_methods import in_double
 from torch.autograd import gradcheck
 
 from spgcl.methods.bgrl import BGRL, bootstrap_loss, encode
@@ -15,11 +16,7 @@ from spgcl.methods.parts.schedules import cosine_schedule
 
 TINY = {"hidden": 8, "embedding_width": 6, "predictor_width": 7, "steps": 6, "learning_rate": 0.05}
 make_graph = partial(graphs.make_graph, 50, 9, num_edges=120)
-
-
-def fresh(**changes):
-    method = make_method(BGRL, 9, **{**TINY, **changes})
-    return method, method.prepare(make_graph(), CPU)
+fresh = partial(made_methods.fresh, BGRL, make_graph(), **TINY)
 
 
 def naive_direction(predictions, targets):

@@ -9,6 +9,7 @@ from torch.nn.functional import normalize
 
 from spgcl.engine.device import arithmetic
 from spgcl.engine.kernels import nearest
+from spgcl.methods import afgrl
 from spgcl.methods.afgrl import k_means, nearest_nodes
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
@@ -54,12 +55,15 @@ def launched(launches: Callable[[ModuleType], list[str]]) -> list[str]:
     return launches(nearest)
 
 
-def test_neighbours_in_float16_are_those_of_float64(launched: list[str]) -> None:
+def test_neighbours_in_float16_are_those_of_float64(
+    launched: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(afgrl, "BLOCK_BYTES", 100 * 320 * 4)
     # Eighths: exact in float16, and so are the sums of their products.
     vectors, others = drawn(2, 301, 6).mul(8).round().div(8)
     others[:, 0] += torch.arange(301, device=CUDA) / 64
     with arithmetic(CUDA, "tf32"):
-        found = nearest_nodes(vectors, others, 5, block_bytes=100 * 320 * 4)
+        found = nearest_nodes(vectors, others, 5)
     assert launched == ["largest_columns"] * 4
     exact = vectors.double() @ others.double().T
     exact.fill_diagonal_(torch.inf)
@@ -68,11 +72,14 @@ def test_neighbours_in_float16_are_those_of_float64(launched: list[str]) -> None
     torch.testing.assert_close(exact.gather(1, found), exact.topk(5, dim=1).values)
 
 
-def test_clusters_in_float16_are_nearly_those_of_float64(launched: list[str]) -> None:
+def test_clusters_in_float16_are_nearly_those_of_float64(
+    launched: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(afgrl, "BLOCK_BYTES", 128 * 16 * 4)
     vectors = normalize(drawn(500, 24) + 4 * drawn(8, 24)[torch.arange(500, device=CUDA) % 8], dim=1)
     centres = vectors[torch.arange(16, device=CUDA).view(2, 8)]
     with arithmetic(CUDA, "tf32"):
-        found = k_means(vectors, centres, 4, block_bytes=128 * 16 * 4)
+        found = k_means(vectors, centres, 4)
     assert launched == ["best_places"] * 5 * 4
     expected = k_means(vectors.double(), centres.double(), 4)
     assert (found == expected).double().mean() > 0.99

@@ -6,7 +6,7 @@ import made_methods
 import pytest
 import torch
 from differences import assert_gradients_match_central_differences
-from graphs import CPU, seeded
+from graphs import seeded
 from made_methods import dense, in_double, two_convolutions
 
 from spgcl.engine.tensors import SparseMatrix
@@ -15,7 +15,7 @@ from spgcl.methods.parts.discriminators import Bilinear, noise_contrastive
 
 make_graph = partial(graphs.make_graph, 30, 12, num_edges=60, uneven=True)
 # The oracles have no batch norm, which is tested with the encoder.
-make_method = partial(made_methods.make_method, DGI, batch_norm="none")
+fresh = partial(made_methods.fresh, DGI, batch_norm="none")
 
 
 def naive_cross_entropy(positive, negative):
@@ -45,8 +45,7 @@ def test_scores_that_are_sure_stay_finite():
 @pytest.mark.parametrize("directed", [False, True])
 def test_a_step_tells_nodes_from_shuffled_ones(directed, sparse_features):
     graph = make_graph(sparse_features=sparse_features, directed=directed)
-    method = make_method(graph.num_features, hidden=8)
-    method, prepared = in_double(method, method.prepare(graph, CPU))
+    method, prepared = in_double(*fresh(graph, hidden=8))
     assert isinstance(prepared.graph.features, SparseMatrix) == sparse_features
     torch.nn.init.normal_(method.discriminator.weight, generator=seeded(1))
     torch.nn.init.constant_(method.discriminator.bias, 0.3)
@@ -69,8 +68,7 @@ def test_a_step_tells_nodes_from_shuffled_ones(directed, sparse_features):
 
 def test_gradients_match_central_differences_through_the_summary_too():
     graph = make_graph()
-    method = make_method(graph.num_features, hidden=6)
-    method, prepared = in_double(method, method.prepare(graph, CPU))
+    method, prepared = in_double(*fresh(graph, hidden=6))
     torch.nn.init.normal_(method.discriminator.weight, generator=seeded(1))
 
     def value():

@@ -1,8 +1,7 @@
 """What methods add on Chameleon over an encoder that is not trained."""
 
 import pytest
-from graphs import CPU
-from made_methods import make_method, split_score, standardised_score
+from made_methods import fresh, split_score, standardised_score
 
 from spgcl.methods import METHODS
 from spgcl.training.loop import train
@@ -41,8 +40,7 @@ def test_embeddings_beat_those_of_an_untrained_encoder(name, settings, untrained
 )
 def test_a_short_training_beats_the_encoder_it_starts_from(name, settings, margin, chameleon):
     settings = {**settings, "batch_norm": "none", "learning_rate": 0.01}
-    method = make_method(METHODS[name], chameleon.graph.num_features, **settings)
-    prepared = method.prepare(chameleon.graph, CPU)
+    method, prepared = fresh(METHODS[name], chameleon.graph, **settings)
     untrained = standardised_score(method, prepared, chameleon)
     train(method, prepared, seed=0)
     assert standardised_score(method, prepared, chameleon) > untrained + margin

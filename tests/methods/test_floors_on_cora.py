@@ -1,8 +1,7 @@
 """What a short training adds on Cora, whose edges join nodes of one class: without that, little."""
 
 import pytest
-from graphs import CPU
-from made_methods import make_method, standardised_score
+from made_methods import fresh, standardised_score
 
 from spgcl.methods import METHODS
 from spgcl.training.loop import train
@@ -34,8 +33,7 @@ REBUILT = {
 def test_training_briefly_beats_training_at_rate_zero(name, rate, cora):
     def accuracy(learning_rate):
         settings = {**FLOORS[name], "learning_rate": learning_rate}
-        method = make_method(METHODS[name], cora.graph.num_features, **settings)
-        prepared = method.prepare(cora.graph, CPU)
+        method, prepared = fresh(METHODS[name], cora.graph, **settings)
         train(method, prepared, seed=0)
         return standardised_score(method, prepared, cora, epochs=100)
 
@@ -44,8 +42,7 @@ def test_training_briefly_beats_training_at_rate_zero(name, rate, cora):
 
 @pytest.mark.parametrize("name", ["gae", "vgae"])
 def test_training_briefly_beats_the_untrained_encoder(name, cora):
-    method = make_method(METHODS[name], cora.graph.num_features, **REBUILT)
-    prepared = method.prepare(cora.graph, CPU)
+    method, prepared = fresh(METHODS[name], cora.graph, **REBUILT)
     untrained = standardised_score(method, prepared, cora, epochs=200)
     train(method, prepared, seed=0)
     assert standardised_score(method, prepared, cora, epochs=200) > untrained + 20

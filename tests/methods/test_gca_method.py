@@ -24,7 +24,7 @@ from spgcl.methods.gca import (
 from spgcl.methods.parts.augment import drop_edges, mask_features
 
 make_graph = partial(graphs.make_graph, 40, 10, num_edges=80)
-make_method = partial(made_methods.make_method, GCA)
+fresh = partial(made_methods.fresh, GCA)
 each_centrality = pytest.mark.parametrize("centrality", CENTRALITIES)
 
 
@@ -128,7 +128,7 @@ def test_columns_are_ranked_by_the_nodes_that_have_them(as_sparse, centrality):
 @each_centrality
 def test_where_all_are_alike_nothing_is_spared(centrality):
     graph = ring(7)
-    prepared = make_method(2, centrality=centrality).prepare(graph, CPU)
+    prepared = fresh(graph, centrality=centrality)[1]
     adjacency = prepared.graph.adjacency
     edges = adjacency.row_of_entry != adjacency.columns
     assert torch.equal(prepared.edges[edges], torch.ones(14))
@@ -139,8 +139,7 @@ def test_rates_follow_the_ranks_up_to_the_cut_off():
     """Edges and columns of a view, counted over many draws."""
     graph = make_graph()
     graph = graph.with_features(np.abs(graph.features) * np.logspace(-2, 1, 10, dtype=np.float32))
-    method = make_method(10, cut_off=0.5)
-    prepared = method.prepare(graph, CPU)
+    method, prepared = fresh(graph, cut_off=0.5)
     adjacency = prepared.graph.adjacency
     key_of = adjacency.row_of_entry.long() * 40 + adjacency.columns
     kept, unmasked = torch.zeros(len(key_of)), torch.zeros(10)
@@ -163,10 +162,8 @@ def test_rates_follow_the_ranks_up_to_the_cut_off():
 def test_a_step_is_the_objective_over_two_adaptive_views(centrality):
     rates = {"drop_edges_first": 0.3, "drop_edges_second": 0.5}
     rates |= {"mask_features_first": 0.2, "mask_features_second": 0.4}
-    method = make_method(
-        10, centrality=centrality, cut_off=0.6, hidden=6, projection=5, temperature=0.3, **rates
-    )
-    method, prepared = in_double(method, method.prepare(make_graph(), CPU))
+    settings = {"centrality": centrality, "cut_off": 0.6, "temperature": 0.3}
+    method, prepared = in_double(*fresh(make_graph(), hidden=6, projection=5, **settings, **rates))
     generator, projections = seeded(), []
     for which in ("first", "second"):
         edge_rates = (prepared.edges * rates[f"drop_edges_{which}"]).clamp(max=0.6)

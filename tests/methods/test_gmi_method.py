@@ -19,7 +19,7 @@ from spgcl.training.loop import train
 
 make_graph = partial(graphs.make_graph, 30, 12, num_edges=60, uneven=True)
 # The oracles have no batch norm, which is tested with the encoder.
-make_method = partial(made_methods.make_method, GMI, batch_norm="none")
+fresh = partial(made_methods.fresh, GMI, batch_norm="none")
 
 
 def logistic(value):
@@ -116,8 +116,7 @@ def test_sampled_rows_give_the_whole_in_expectation():
 
 def test_without_a_weight_the_adjacency_is_not_used(monkeypatch):
     graph = make_graph()
-    method = make_method(graph.num_features, hidden=8, structure_weight=0.0)
-    prepared = method.prepare(graph, CPU)
+    method, prepared = fresh(graph, hidden=8, structure_weight=0.0)
     monkeypatch.setattr(gmi, "adjacency_loss", lambda *_: torch.tensor(5.0))
     without = method.loss(prepared, 0, seeded(0))
     method.structure_weight = 1.0
@@ -131,8 +130,7 @@ def test_without_a_weight_the_adjacency_is_not_used(monkeypatch):
 def test_nothing_as_large_as_all_pairs_is_kept_for_the_gradient(monkeypatch):
     monkeypatch.setattr(gmi, "BLOCK_NUMBERS", 1000)
     graph = load("csbm-homophilic").graph
-    method = make_method(graph.num_features, hidden=4)
-    prepared = method.prepare(graph, CPU)
+    method, prepared = fresh(graph, hidden=4)
     kept = []
 
     def look(tensor):
@@ -181,10 +179,8 @@ def naive_term(weight, bias, rows, others, drawn):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_step_is_the_weighted_sum_of_three_terms(directed, weighted, sparse_features):
     graph = make_graph(sparse_features=sparse_features, directed=directed, weighted=weighted)
-    method = make_method(
-        graph.num_features, hidden=8, negatives=3, own_weight=0.7, neighbour_weight=1.3, structure_weight=0.4
-    )
-    method, prepared = in_double(method, method.prepare(graph, CPU))
+    weights = {"own_weight": 0.7, "neighbour_weight": 1.3, "structure_weight": 0.4}
+    method, prepared = in_double(*fresh(graph, hidden=8, negatives=3, **weights))
     if not sparse_features:
         prepared.features = prepared.means @ prepared.graph.features
     assert isinstance(prepared.graph.features, SparseMatrix) == sparse_features
@@ -209,8 +205,7 @@ def test_a_step_is_the_weighted_sum_of_three_terms(directed, weighted, sparse_fe
 
 def test_gradients_match_central_differences():
     graph = make_graph(sparse_features=True)
-    method = make_method(graph.num_features, hidden=6, rebuilt_rows=11)
-    method, prepared = in_double(method, method.prepare(graph, CPU))
+    method, prepared = in_double(*fresh(graph, hidden=6, rebuilt_rows=11))
     # An isolated node without features would put an activation exactly on its bend.
     for convolution in method.encoder.convolutions:
         torch.nn.init.normal_(convolution.bias, std=0.1, generator=seeded(1))
@@ -223,8 +218,7 @@ def test_gradients_match_central_differences():
 
 def test_the_adjacency_is_rebuilt_as_training_goes_on():
     graph = load("csbm-homophilic").graph
-    method = make_method(graph.num_features, hidden=16, steps=40, learning_rate=0.01)
-    prepared = method.prepare(graph, CPU)
+    method, prepared = fresh(graph, hidden=16, steps=40, learning_rate=0.01)
     entries = prepared.graph.adjacency
     before = adjacency_loss(method.embed(prepared), entries)
     train(method, prepared, seed=0)

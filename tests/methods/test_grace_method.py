@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from contrast_oracle import naive_loss
-from graphs import CPU, seeded
+from graphs import seeded
 from made_methods import in_double
 
 from spgcl.engine.tensors import SparseMatrix
@@ -15,7 +15,7 @@ from spgcl.methods.grace import GRACE
 from spgcl.methods.parts.augment import drop_edges, mask_features
 
 make_graph = partial(graphs.make_graph, 40, 10, num_edges=80)
-make_method = partial(made_methods.make_method, GRACE)
+fresh = partial(made_methods.fresh, GRACE)
 
 
 @pytest.mark.parametrize("sparse_features", [False, True])
@@ -23,8 +23,7 @@ def test_a_step_is_the_objective_over_two_views(sparse_features):
     graph = make_graph(sparse_features=sparse_features)
     rates = {"drop_edges_first": 0.3, "drop_edges_second": 0.5}
     rates |= {"mask_features_first": 0.2, "mask_features_second": 0.4}
-    method = make_method(10, hidden=6, projection=5, temperature=0.3, **rates)
-    method, prepared = in_double(method, method.prepare(graph, CPU))
+    method, prepared = in_double(*fresh(graph, hidden=6, projection=5, temperature=0.3, **rates))
     assert isinstance(prepared.graph.features, SparseMatrix) == sparse_features
 
     generator, projections = seeded(), []
@@ -42,6 +41,6 @@ def test_equal_views_of_equal_nodes_cannot_be_told_apart():
     ends = np.arange(10)
     graph = Graph.from_edges(ends, (ends + 1) % 10, np.ones((10, 3)))
     rates = dict.fromkeys(("drop_edges_first", "drop_edges_second", "mask_features_first"), 0.0)
-    method = make_method(3, hidden=4, **rates)
-    loss = method.loss(method.prepare(graph, CPU), 0, seeded())
+    method, prepared = fresh(graph, hidden=4, **rates)
+    loss = method.loss(prepared, 0, seeded())
     assert loss.item() == pytest.approx(np.log(19), rel=1e-5)

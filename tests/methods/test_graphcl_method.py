@@ -15,7 +15,7 @@ from spgcl.methods.graphcl import KINDS, GraphCL, view_of
 from spgcl.methods.parts import augment
 
 make_graph = partial(graphs.make_graph, 40, 10, num_edges=80)
-make_method = partial(made_methods.make_method, GraphCL)
+fresh = partial(made_methods.fresh, GraphCL)
 
 
 def same(view, other):
@@ -60,10 +60,8 @@ def test_any_view_is_each_kind_as_often():
 @pytest.mark.parametrize("kinds", [("nodes", "subgraph"), ("edges", "attributes"), ("any", "nodes")])
 def test_a_step_is_the_objective_over_the_nodes_that_both_views_hold(kinds):
     first, second = kinds
-    method = make_method(
-        10, first_view=first, second_view=second, rate=0.4, hidden=6, projection=5, temperature=0.3
-    )
-    method, prepared = in_double(method, method.prepare(make_graph(), CPU))
+    settings = {"first_view": first, "second_view": second, "rate": 0.4, "temperature": 0.3}
+    method, prepared = in_double(*fresh(make_graph(), hidden=6, projection=5, **settings))
     generator = seeded()
     views = [view_of(prepared.graph, kind, 0.4, generator) for kind in kinds]
     shared = [node for node in range(40) if views[0][1][node] and views[1][1][node]]
@@ -75,7 +73,6 @@ def test_a_step_is_the_objective_over_the_nodes_that_both_views_hold(kinds):
 
 def test_views_without_a_common_node_still_give_a_loss():
     pair = Graph.from_edges(np.array([0]), np.array([1]), np.eye(2))
-    method = make_method(2, first_view="nodes", second_view="nodes", rate=0.9, hidden=4)
-    prepared = method.prepare(pair, CPU)
+    method, prepared = fresh(pair, first_view="nodes", second_view="nodes", rate=0.9, hidden=4)
     losses = torch.stack([method.loss(prepared, 0, seeded(seed)) for seed in range(10)])
     assert losses.isfinite().all()

@@ -19,7 +19,7 @@ from spgcl.methods.parts.diffusion import heat, personalised_pagerank, sharpened
 
 make_graph = partial(graphs.make_graph, 30, 12, num_edges=60, uneven=True)
 # The oracles have no batch norm, which is tested with the encoder.
-make_method = partial(made_methods.make_method, MVGRL, batch_norm="none")
+fresh = partial(made_methods.fresh, MVGRL, batch_norm="none")
 
 
 def naive_loss(views, weight, bias):
@@ -43,8 +43,7 @@ def naive_loss(views, weight, bias):
 @pytest.mark.parametrize("sparse_features", [False, True])
 def test_a_step_matches_nodes_with_the_other_views_summary(settings, directed, sparse_features):
     graph = make_graph(sparse_features=sparse_features, directed=directed)
-    method = make_method(graph.num_features, hidden=8, **settings)
-    method, prepared = in_double(method, method.prepare(graph, CPU))
+    method, prepared = in_double(*fresh(graph, hidden=8, **settings))
     prepared.diffused = replace(prepared.diffused, features=prepared.graph.features)
     torch.nn.init.normal_(method.discriminator.weight, generator=seeded(1))
     torch.nn.init.constant_(method.discriminator.bias, 0.3)
@@ -69,7 +68,7 @@ def test_the_views_are_the_graph_and_its_diffusion():
         ({"diffusion": "heat", "time": 2.0}, heat(graph, time=2.0, keep=0)),
         ({"sharpen": True}, sharpened(personalised_pagerank(graph, restart=0.2, keep=0), graph)),
     ):
-        prepared = make_method(graph.num_features, **settings).prepare(graph, CPU)
+        prepared = fresh(graph, **settings)[1]
         found = prepared.diffused.adjacency.dense().numpy()
         np.testing.assert_allclose(found, expected.toarray(), rtol=1e-6)
         assert prepared.diffused.features is prepared.graph.features
@@ -80,9 +79,9 @@ def test_only_some_entries_are_kept_of_a_large_graph(monkeypatch):
     for module in (diffusion, mvgrl):
         monkeypatch.setattr(module, "EXACT_UP_TO", 29)
     monkeypatch.setattr(mvgrl, "KEPT_ABOVE", 4)
-    matrix = make_method(graph.num_features).prepare(graph, CPU).diffused.adjacency
+    matrix = fresh(graph)[1].diffused.adjacency
     assert matrix.counts.max() == 4 and type(matrix) is SparseMatrix
-    chosen = make_method(graph.num_features, keep=6).prepare(graph, CPU).diffused.adjacency
+    chosen = fresh(graph, keep=6)[1].diffused.adjacency
     assert chosen.counts.max() == 6
 
 

@@ -6,7 +6,6 @@ from graphs import CPU
 from scipy import sparse
 
 from spgcl.errors import InputError
-from spgcl.estimator import Embedder
 from spgcl.methods import create
 from spgcl.training.loop import train
 
@@ -74,9 +73,3 @@ def test_features_too_wide_to_be_dense_are_refused_with_the_bytes():
     joined = create("smoothed", 10**6, seed=0, settings={"joined": True, "hops": 99})
     with pytest.raises(InputError, match=r"16,000,000,000 bytes.*hops.*joined"):
         joined.prepare(make_graph(sparse.csr_array((40, 10**6), dtype=np.float32)), CPU)
-
-
-def test_it_embeds_graphs_it_was_not_fitted_on():
-    model = Embedder("raw").fit(make_graph())
-    other = make_graph(np.arange(120).reshape(40, 3))
-    np.testing.assert_array_equal(model.transform(other), other.features)

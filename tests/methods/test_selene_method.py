@@ -3,11 +3,12 @@ from dataclasses import replace
 from functools import partial
 
 import graphs
+import made_methods
 import numpy as np
 import pytest
 import torch
 from graphs import CPU, seeded
-from made_methods import doubled, in_double, make_method
+from made_methods import doubled, in_double
 from scipy import sparse
 from torch.autograd import gradcheck
 
@@ -19,11 +20,7 @@ from spgcl.training.loop import train
 
 TINY = {"hidden": 8, "projection_width": 5, "seeds": 20, "steps": 5, "learning_rate": 0.05}
 make_graph = partial(graphs.make_graph, 50, 9, num_edges=120, uneven=True)
-
-
-def fresh(**changes):
-    method = make_method(SELENE, 9, **{**TINY, **changes})
-    return method, method.prepare(make_graph(), CPU)
+fresh = partial(made_methods.fresh, SELENE, make_graph(), **TINY)
 
 
 def both_in_double(method, prepared):

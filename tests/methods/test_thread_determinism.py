@@ -1,10 +1,9 @@
 import pytest
-import torch
 from graphs import CPU
+from made_methods import trained_bytes
 
 from spgcl.datasets import load
 from spgcl.methods import METHODS, Supervision, create, parameters
-from spgcl.training.loop import train
 
 # Large enough for torch to share the work among threads, and small enough for seconds in all.
 SIZES = {"hidden": 64, "steps": 3, "embedding_width": 64, "predictor_width": 64, "projection": 64}
@@ -19,16 +18,9 @@ OTHERS = {
 }
 
 
-@pytest.fixture
-def two_threads():
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.mark.parametrize("name", METHODS)
-def test_the_same_seed_gives_the_same_bytes_on_several_threads(two_threads, name):
+def test_the_same_seed_gives_the_same_bytes_on_several_threads(use_threads, name):
+    use_threads(2)
     data = load("csbm-homophilic")
     graph = data.graph
     supervision = Supervision.of(data.labels, data.splits) if METHODS[name].supervised else None
@@ -40,8 +32,6 @@ def test_the_same_seed_gives_the_same_bytes_on_several_threads(two_threads, name
         method = create(
             name, graph.num_features, num_nodes=graph.num_nodes, task=task, seed=0, settings=settings
         )
-        prepared = method.prepare(graph, CPU, supervision)
-        train(method, prepared, seed=0)
-        return method.embed(prepared).numpy().tobytes()
+        return trained_bytes(method, method.prepare(graph, CPU, supervision))
 
     assert outcome() == outcome()

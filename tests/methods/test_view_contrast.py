@@ -6,8 +6,8 @@ import graphs
 import pytest
 import torch
 from differences import assert_gradients_match_central_differences
-from graphs import CPU, seeded
-from made_methods import in_double, make_method, standardised_score
+from graphs import seeded
+from made_methods import fresh, in_double, standardised_score
 
 from spgcl.methods.gca import GCA
 from spgcl.methods.grace import GRACE
@@ -28,8 +28,7 @@ def relu(values):
 
 @each_method
 def test_the_embedding_is_the_encoder_on_the_whole_graph(kind):
-    method = make_method(kind, 10, hidden=6, projection=5)
-    prepared = method.prepare(make_graph(), CPU)
+    method, prepared = fresh(kind, make_graph(), hidden=6, projection=5)
     method.loss(prepared, 0, seeded())
     embeddings = method.embed(prepared)
     assert embeddings.shape == (40, 6) and not embeddings.requires_grad
@@ -38,8 +37,7 @@ def test_the_embedding_is_the_encoder_on_the_whole_graph(kind):
 
 @pytest.mark.parametrize(("kind", "activation"), [(GRACE, elu), (GCA, elu), (GraphCL, relu)])
 def test_the_space_is_the_projection_of_the_embedding(kind, activation):
-    method = make_method(kind, 10, hidden=6, projection=5)
-    prepared = method.prepare(make_graph(), CPU)
+    method, prepared = fresh(kind, make_graph(), hidden=6, projection=5)
     projected = method.space(prepared)
     assert projected.shape == (40, 6) and not projected.requires_grad
     state = method.head.state_dict()
@@ -51,8 +49,7 @@ def test_the_space_is_the_projection_of_the_embedding(kind, activation):
 @each_method
 def test_weight_decay_is_part_of_the_gradient(kind):
     """Adam's first step is the learning rate times the sign of the gradient, decay included."""
-    method = make_method(kind, 10, hidden=6, weight_decay=1e9, learning_rate=0.01)
-    prepared = method.prepare(make_graph(), CPU)
+    method, prepared = fresh(kind, make_graph(), hidden=6, weight_decay=1e9, learning_rate=0.01)
     weights = method.trained_weights()
     before = [weight.detach().clone() for weight in weights]
     optimiser = method.optimiser()
@@ -64,8 +61,7 @@ def test_weight_decay_is_part_of_the_gradient(kind):
 
 @each_method
 def test_gradients_match_central_differences(kind):
-    method = make_method(kind, 10, hidden=6, projection=5)
-    method, prepared = in_double(method, method.prepare(make_graph(), CPU))
+    method, prepared = in_double(*fresh(kind, make_graph(), hidden=6, projection=5))
     assert_gradients_match_central_differences(method, lambda: method.loss(prepared, 0, seeded()))
 
 
@@ -83,8 +79,7 @@ def loss_and_score(method, prepared, dataset):
 @each_method
 def test_chameleon_trained_briefly_beats_its_untrained_encoder(chameleon, kind):
     settings = {"hidden": 16, "projection": 16, "temperature": 0.4, "steps": 40, "learning_rate": 0.01}
-    method = make_method(kind, chameleon.graph.num_features, seed=2, **settings)
-    prepared = method.prepare(chameleon.graph, CPU)
+    method, prepared = fresh(kind, chameleon.graph, seed=2, **settings)
     untrained_loss, untrained_accuracy = loss_and_score(method, prepared, chameleon)
     train(method, prepared, seed=2)
     loss, accuracy = loss_and_score(method, prepared, chameleon)

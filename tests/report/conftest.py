@@ -1,6 +1,5 @@
 """Small runs with pages, and a browser that opens them."""
 
-import csv
 import random
 import shutil
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import settings
+from graphs import write_csv
 
 from spgcl.cli import run
 from spgcl.graph import Graph
@@ -56,27 +56,22 @@ class Files:
         return ["--nodes", str(self.folder / "nodes.csv")]
 
 
-def write(path: Path, rows: list[list[object]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows(rows)
-
-
 def make_files(folder: Path, ids: list[str], classes: tuple[str, ...], name: str) -> Files:
     draw = random.Random(0)
     folder.mkdir(exist_ok=True)
     pairs = sorted({tuple(sorted(draw.sample(range(len(ids)), 2))) for _ in range(4 * len(ids))})
-    write(folder / "edges.csv", [["from", "to"], *[[ids[a], ids[b]] for a, b in pairs]])
+    write_csv(folder / "edges.csv", "from,to", [[ids[a], ids[b]] for a, b in pairs])
     features = [
         [node, *[draw.gauss(2 * (index % 3 == column), 1) for column in range(3)]]
         for index, node in enumerate(ids)
     ]
-    write(folder / "features.csv", [["id", "a", "b", "c"], *features])
+    write_csv(folder / "features.csv", "id,a,b,c", features)
     labels = [[node, classes[index % 3]] for index, node in enumerate(ids)]
-    write(folder / "labels.csv", [["id", "class"], *labels])
+    write_csv(folder / "labels.csv", "id,class", labels)
     # One node has no row and one an empty cell: both are unknown to the map.
     rows = [[node, 10 * index, classes[index % 2]] for index, node in enumerate(ids)][:-1]
     rows[0][1] = ""
-    write(folder / "nodes.csv", [["id", "age", name], *rows])
+    write_csv(folder / "nodes.csv", f"id,age,{name}", rows)
     return Files(folder, ids)
 
 

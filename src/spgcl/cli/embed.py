@@ -11,13 +11,13 @@ from spgcl.cli.options import (
     JsonOption,
     RunArgument,
     ThreadsOption,
-    takes_graph_options,
+    takes_options,
 )
 from spgcl.cli.output import print_json
 from spgcl.runs.options import GraphOptions
 
 
-@takes_graph_options
+@takes_options
 def embed(
     run: RunArgument,
     graph: GraphArgument,

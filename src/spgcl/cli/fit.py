@@ -5,6 +5,7 @@ import shlex
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -21,7 +22,7 @@ from spgcl.cli.options import (
     ThreadsOption,
     given_settings,
     start_on,
-    takes_graph_options,
+    takes_options,
 )
 from spgcl.cli.output import note, print_json, print_table
 from spgcl.cli.progress import progress_line
@@ -33,32 +34,43 @@ if TYPE_CHECKING:
     from spgcl.training.loop import Controls
 
 
-OutOption = Annotated[
-    Path | None, typer.Option("--out", help="Run folder (default: runs/GRAPH-METHOD-SEED).")
-]
-MethodOption = Annotated[str, typer.Option("--method", help="See `spgcl methods`.")]
-PresetOption = Annotated[
-    str | None, typer.Option("--preset", help="Settings of a benchmark graph: published, paper or validated.")
-]
-StepsOption = Annotated[int | None, typer.Option("--steps", help="Short for --set steps=N.")]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help="Determines all random draws.")]
-SeedsOption = Annotated[int, typer.Option("--seeds", min=1, help="Number of trainings, one folder each.")]
-FormatOption = Annotated[
-    Literal["parquet", "npy", "csv"], typer.Option("--format", help="File format of the embeddings.")
-]
-HoldOutEdgesOption = Annotated[
-    float,
-    typer.Option("--hold-out-edges", help="Fraction of edges left out of training, for link prediction."),
-]
-ObserveOption = Annotated[
-    int, typer.Option("--observe", min=0, help="Record health curves every N steps (0: never).")
-]
-CheckpointEveryOption = Annotated[
-    float, typer.Option("--checkpoint-every", min=0, help="Seconds between checkpoints.")
-]
-ResumeOption = Annotated[bool, typer.Option("--resume", help="Continue a run that was stopped.")]
-OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run.")]
-ReportOption = Annotated[bool, typer.Option("--report", help="Also write the page, see `spgcl report`.")]
+@dataclass(frozen=True)
+class FitOptions:
+    """What to train and where to write it."""
+
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Run folder (default: runs/GRAPH-METHOD-SEED).")
+    ] = None
+    method: Annotated[str, typer.Option("--method", help="See `spgcl methods`.")] = "spgcl"
+    preset: Annotated[
+        str | None,
+        typer.Option("--preset", help="Settings of a benchmark graph: published, paper or validated."),
+    ] = None
+    set_: SetOption = None
+    steps: Annotated[int | None, typer.Option("--steps", help="Short for --set steps=N.")] = None
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, max=2**63 - 1, help="Determines all random draws.")
+    ] = 0
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Number of trainings, one folder each.")] = 1
+    embedding_format: Annotated[
+        Literal["parquet", "npy", "csv"], typer.Option("--format", help="File format of the embeddings.")
+    ] = "parquet"
+    labels: LabelsOption = None
+    hold_out_edges: Annotated[
+        float,
+        typer.Option("--hold-out-edges", help="Fraction of edges left out of training, for link prediction."),
+    ] = 0.0
+    observe: Annotated[
+        int, typer.Option("--observe", min=0, help="Record health curves every N steps (0: never).")
+    ] = 0
+    checkpoint_every: Annotated[
+        float, typer.Option("--checkpoint-every", min=0, help="Seconds between checkpoints.")
+    ] = 60.0
+    resume: Annotated[bool, typer.Option("--resume", help="Continue a run that was stopped.")] = False
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run.")] = False
+    report: Annotated[bool, typer.Option("--report", help="Also write the page, see `spgcl report`.")] = False
+
+
 PrecisionOption = Annotated[
     Literal["auto", "float32", "tf32"],
     typer.Option("--precision", help="Of matrix products on CUDA; auto is tf32."),
@@ -68,26 +80,12 @@ DeterministicOption = Annotated[
 ]
 
 
-@takes_graph_options
+@takes_options
 def fit(
     context: typer.Context,
     graph: GraphArgument = "csbm-heterophilic",
     *,
-    out: OutOption = None,
-    method: MethodOption = "spgcl",
-    preset: PresetOption = None,
-    set_: SetOption = None,
-    steps: StepsOption = None,
-    seed: SeedOption = 0,
-    seeds: SeedsOption = 1,
-    format_: FormatOption = "parquet",
-    labels: LabelsOption = None,
-    hold_out_edges: HoldOutEdgesOption = 0.0,
-    observe: ObserveOption = 0,
-    checkpoint_every: CheckpointEveryOption = 60.0,
-    resume: ResumeOption = False,
-    overwrite: OverwriteOption = False,
-    report: ReportOption = False,
+    asked: FitOptions,
     options: GraphOptions,
     device: DeviceOption = "auto",
     threads: ThreadsOption = None,
@@ -98,26 +96,20 @@ def fit(
     """Train on a graph and write weights, embeddings and a record; only supervised methods use labels."""
     from spgcl.runs.plan import Request
 
+    given = dict(vars(asked))
+    pairs, steps, report = map(given.pop, ("set_", "steps", "report"))
+    save_every, observe_every = given.pop("checkpoint_every"), given.pop("observe")
     request = Request(
         graph=graph,
         device=start_on(device, threads),
         options=options,
-        labels=labels,
-        out=out,
-        method=method,
-        preset=preset,
-        settings=given_settings(set_, steps),
-        seed=seed,
-        seeds=seeds,
-        embedding_format=format_,
-        hold_out_edges=hold_out_edges,
+        settings=given_settings(pairs, steps),
         precision=precision,
         deterministic=deterministic,
-        resume=resume,
-        overwrite=overwrite,
         command=("spgcl", *context.obj),
+        **given,
     )
-    _train_and_show(request, checkpoint_every, observe, page_on=device if report else None, as_json=json)
+    _train_and_show(request, save_every, observe_every, page_on=device if report else None, as_json=json)
 
 
 def _train_and_show(

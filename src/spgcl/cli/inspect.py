@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from spgcl.cli.options import GraphArgument, JsonOption, LabelsOption, takes_graph_options
+from spgcl.cli.options import GraphArgument, JsonOption, LabelsOption, takes_options
 from spgcl.cli.output import note, print_json, print_table
 from spgcl.runs.options import GraphOptions
 
 
-@takes_graph_options
+@takes_options
 def inspect(
     graph: GraphArgument, *, options: GraphOptions, labels: LabelsOption = None, json: JsonOption = False
 ) -> None:

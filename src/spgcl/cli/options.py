@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import Field, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from spgcl.errors import InputError
-from spgcl.runs.options import GraphOptions
 
 if TYPE_CHECKING:
     import torch
@@ -26,28 +25,24 @@ LabelsOption = Annotated[
     Path | None, typer.Option("--labels", help="Labels by node id: .csv, .tsv, .parquet or .npy.")
 ]
 SetOption = Annotated[list[str] | None, typer.Option("--set", help="A hyper-parameter, name=value.")]
-_GRAPH_OPTIONS = {
-    "features": "Node features: .csv, .tsv, .parquet, .npy or .npz.",
-    "structural": "Compute features from the structure of a graph that has none.",
-    "source": "Column of edge sources (default: the first).",
-    "target": "Column of edge targets (default: the second).",
-    "weight": "Column of edge weights (default: one called weight); none: no weights.",
-    "attributes": "Node attributes of a GraphML file to use as features, a,b,c.",
-    "id": "Column of node ids in features, and in labels that have it (default: the first).",
-    "directed": "Keep edge direction (row-normalised propagation).",
-}
 
 
-def takes_graph_options(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose parameter `options`, a `GraphOptions`, becomes one option for each of its fields."""
+def takes_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A command in which every parameter that is a record becomes one option for each of its fields."""
     parameters: list[inspect.Parameter] = []
-    for parameter in inspect.signature(command).parameters.values():
-        parameters += _graph_parameters() if parameter.name == "options" else [parameter]
+    records: dict[str, Any] = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        if is_dataclass(parameter.annotation):
+            records[name] = parameter.annotation
+            parameters += map(_parameter, fields(parameter.annotation))
+        else:
+            parameters.append(parameter)
 
     @wraps(command)
     def wrapped(**given: Any) -> None:
-        options = GraphOptions(**{name: given.pop(name) for name in _GRAPH_OPTIONS})
-        command(options=options, **given)
+        for name, record in records.items():
+            given[name] = record(**{field.name: given.pop(field.name) for field in fields(record)})
+        command(**given)
 
     # Typer reads both.
     wrapped.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -55,18 +50,14 @@ def takes_graph_options(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-def _graph_parameters() -> list[inspect.Parameter]:
-    return [
-        inspect.Parameter(
-            field.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=field.default,
-            annotation=Annotated[
-                field.type, typer.Option(f"--{field.name}", help=_GRAPH_OPTIONS[field.name])
-            ],
-        )
-        for field in fields(GraphOptions)
-    ]
+def _parameter(field: Field[Any]) -> inspect.Parameter:
+    annotation: Any = field.type
+    (option,) = annotation.__metadata__
+    if isinstance(option, str):
+        # The library, which knows no Typer, only says what a field means.
+        annotation = Annotated[annotation.__origin__, typer.Option(f"--{field.name}", help=option)]
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(field.name, kind, default=field.default, annotation=annotation)
 
 
 def given_settings(pairs: list[str] | None, steps: int | None = None) -> dict[str, Any]:

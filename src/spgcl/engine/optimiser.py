@@ -1,6 +1,7 @@
 """Adam, by torch's fused operation."""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -29,7 +30,10 @@ class Adam:
         self, groups: Iterable[tuple[Iterable[Tensor], float]], rate: float, *, decoupled: bool
     ) -> None:
         self._groups = [([_moments_of(weight) for weight in weights], decay) for weights, decay in groups]
-        self._update = torch._fused_adamw_ if decoupled else torch._fused_adam_
+        update = torch._fused_adamw_ if decoupled else torch._fused_adam_
+        self._update = partial(
+            update, beta1=FIRST_DECAY, beta2=SECOND_DECAY, eps=EPSILON, amsgrad=False, maximize=False
+        )
         self._rate = rate
         # A captured update reads its rate on the device, so that it follows a schedule.
         device = self.weights[0].device
@@ -77,12 +81,7 @@ class Adam:
                 [],
                 updates,
                 lr=self._read,
-                beta1=FIRST_DECAY,
-                beta2=SECOND_DECAY,
                 weight_decay=decay,
-                eps=EPSILON,
-                amsgrad=False,
-                maximize=False,
             )
 
     def state(self) -> dict[str, Tensor]:

@@ -1,7 +1,6 @@
 """AFGRL: augmentation-free graph representation learning (Lee, Lee and Park, AAAI 2022)."""
 
 import copy
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -9,15 +8,13 @@ from torch.nn.functional import normalize, pad
 
 from spgcl.engine.all_pairs import extended
 from spgcl.engine.device import is_accelerator
-from spgcl.engine.encoders import BatchNorm
+from spgcl.engine.encoders import BatchNorm, Encoder
 from spgcl.engine.kernels import nearest
 from spgcl.engine.patterns import Pattern
 from spgcl.engine.similarity import largest
 from spgcl.engine.tensors import SparseMatrix
-from spgcl.graph import Graph
 from spgcl.methods.method import Method
-from spgcl.methods.parts.edge_keys import PreparedPairs, is_entry
-from spgcl.methods.parts.encoders import gcn_encoder
+from spgcl.methods.parts.edge_keys import PreparedPairs, is_entry, prepare_pairs
 from spgcl.methods.parts.schedules import cosine_schedule, move_average
 from spgcl.methods.ranges import Count, Factor, Fraction, Positive, Size, Width
 
@@ -54,18 +51,17 @@ def partner_sums(vectors: Tensor, pairs: SparseMatrix) -> Tensor:
     return sums
 
 
-def nearest_nodes(vectors: Tensor, others: Tensor, count: int, block_bytes: int = BLOCK_BYTES) -> Tensor:
+def nearest_nodes(vectors: Tensor, others: Tensor, count: int) -> Tensor:
     """The `count` nodes with the most similar row of `others`, always with the node itself (B_i).
 
     Args:
         vectors: Normalised rows, shape (nodes, width).
         others: Normalised rows of the same nodes.
         count: How many, including the node itself.
-        block_bytes: Largest size of a block of similarities.
     """
     found = []
     count, columns = min(count, len(vectors)), extended(others)
-    blocks = _row_blocks(len(vectors), len(columns), vectors, block_bytes)
+    blocks = _row_blocks(len(vectors), len(columns), vectors)
     in_half = nearest.serve(vectors)
     if in_half:
         vectors, columns = vectors.half(), columns.half()
@@ -79,14 +75,13 @@ def nearest_nodes(vectors: Tensor, others: Tensor, count: int, block_bytes: int 
     return torch.cat(found)
 
 
-def k_means(vectors: Tensor, centres: Tensor, iterations: int, block_bytes: int = BLOCK_BYTES) -> Tensor:
+def k_means(vectors: Tensor, centres: Tensor, iterations: int) -> Tensor:
     """Lloyd's algorithm from several sets of centres at once; the centre of an empty cluster stays.
 
     Args:
         vectors: One row per node, of length around 1, so that products may be taken in float16.
         centres: Initial centres, shape (clusterings, clusters, width).
         iterations: How often centres move to the mean of their nodes.
-        block_bytes: Largest size of a block of distances.
 
     Returns:
         Cluster of every node, shape (clusterings, nodes).
@@ -97,9 +92,9 @@ def k_means(vectors: Tensor, centres: Tensor, iterations: int, block_bytes: int 
         rows = rows.half()
         vectors = rows[: len(vectors)]
     for _ in range(iterations):
-        clusters = _nearest_centres(vectors, centres, block_bytes)
+        clusters = _nearest_centres(vectors, centres)
         centres = means(rows, pad(clusters, (0, len(rows) - len(vectors)), value=-1), centres)
-    return _nearest_centres(vectors, centres, block_bytes)
+    return _nearest_centres(vectors, centres)
 
 
 def shared_clusters(clusters: Tensor, chosen: Tensor) -> Tensor:
@@ -110,12 +105,12 @@ def shared_clusters(clusters: Tensor, chosen: Tensor) -> Tensor:
     return together
 
 
-def _nearest_centres(vectors: Tensor, centres: Tensor, block_bytes: int) -> Tensor:
+def _nearest_centres(vectors: Tensor, centres: Tensor) -> Tensor:
     flat = centres.flatten(0, 1)
     # The nearest centre maximises x . c - |c|^2 / 2, as the norm of the row is the same for all centres.
     offsets = -centres.square().sum(dim=2) / 2
     closest = []
-    for rows in _row_blocks(len(vectors), len(flat), centres, block_bytes):
+    for rows in _row_blocks(len(vectors), len(flat), centres):
         if vectors.dtype == torch.half:
             closest.append(nearest.best_places(_products(vectors[rows], flat.half()), offsets))
         else:
@@ -165,8 +160,8 @@ def _products(rows: Tensor, others: Tensor) -> Tensor:
     return rows @ others.T
 
 
-def _row_blocks(num_rows: int, width: int, like: Tensor, block_bytes: int) -> list[slice]:
-    size = max(1, block_bytes // (like.element_size() * width))
+def _row_blocks(num_rows: int, width: int, like: Tensor) -> list[slice]:
+    size = max(1, BLOCK_BYTES // (like.element_size() * width))
     return [slice(start, start + size) for start in range(0, num_rows, size)]
 
 
@@ -183,6 +178,7 @@ class AFGRL(Method[PreparedPairs]):
     """
 
     static = True
+    prepare = prepare_pairs
 
     def __init__(
         self,
@@ -203,7 +199,7 @@ class AFGRL(Method[PreparedPairs]):
         weight_decay: float = 1e-5,
     ) -> None:
         super().__init__(steps, learning_rate, weight_decay, normalise_features)
-        self.online = gcn_encoder(num_features, hidden=hidden, layers=layers, batch_norm=batch_norm)
+        self.online = Encoder(num_features, hidden=hidden, layers=layers, batch_norm=batch_norm)
         self.target = copy.deepcopy(self.online).requires_grad_(False)
         self.predictor = nn.Sequential(
             _linear(hidden, predictor_width),
@@ -214,10 +210,6 @@ class AFGRL(Method[PreparedPairs]):
         self.neighbours, self.clusters, self.clusterings = neighbours, clusters, clusterings
         self.cluster_steps, self.decay = cluster_steps, decay
         self.products_per_pair = hidden
-
-    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedPairs:
-        """Also number the edges."""
-        return PreparedPairs.of(self.on_device(graph, device))
 
     def loss(self, prepared: PreparedPairs, step: int, generator: torch.Generator) -> Tensor:
         """Find the positives of all nodes with both encoders, then the loss over them."""

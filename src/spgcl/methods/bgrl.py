@@ -6,11 +6,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
-from spgcl.engine.encoders import BatchNorm
+from spgcl.engine.encoders import BatchNorm, Encoder
 from spgcl.engine.tensors import GraphTensors
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.augment import random_view
-from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.parts.schedules import cosine_schedule, move_average
 from spgcl.methods.ranges import Count, Fraction, Positive, Width
 
@@ -114,6 +113,6 @@ def encode(layers: nn.Module, graph: GraphTensors) -> Tensor:
 def _convolutions(num_features: int, hidden: int, width: int, batch_norm: BatchNorm) -> nn.ModuleList:
     """Two convolutions of different widths, each with its own normalisation and activation."""
     return nn.ModuleList(
-        gcn_encoder(inputs, hidden=outputs, layers=1, batch_norm=batch_norm)
+        Encoder(inputs, hidden=outputs, layers=1, batch_norm=batch_norm)
         for inputs, outputs in ((num_features, hidden), (hidden, width))
     )

@@ -3,11 +3,10 @@
 import torch
 from torch import Tensor
 
-from spgcl.engine.encoders import Activation, BatchNorm
+from spgcl.engine.encoders import Activation, BatchNorm, Encoder
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.augment import shuffle_nodes
 from spgcl.methods.parts.discriminators import Bilinear, noise_contrastive, summarise
-from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.ranges import Count, Factor, Positive, Width
 
 
@@ -30,7 +29,7 @@ class DGI(Method):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(steps, learning_rate, weight_decay, normalise_features)
-        self.encoder = gcn_encoder(
+        self.encoder = Encoder(
             num_features, hidden=hidden, layers=layers, activation=activation, batch_norm=batch_norm
         )
         self.discriminator = Bilinear(hidden, hidden)

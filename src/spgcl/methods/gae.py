@@ -1,6 +1,6 @@
 """GAE and VGAE: graph auto-encoders, plain and variational (Kipf and Welling, 2016)."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 from torch import Tensor
@@ -8,10 +8,8 @@ from torch import Tensor
 from spgcl.engine.all_pairs import SOFTPLUS_PRODUCTS
 from spgcl.engine.convolutions import Block, Convolution
 from spgcl.engine.encoders import BatchNorm, Encoder
-from spgcl.graph import Graph
 from spgcl.methods.method import Method
-from spgcl.methods.parts.edge_keys import PreparedPairs
-from spgcl.methods.parts.encoders import gcn_encoder
+from spgcl.methods.parts.edge_keys import PreparedPairs, prepare_pairs
 from spgcl.methods.parts.reconstruction import reconstruction
 from spgcl.methods.ranges import Count, Fraction, Positive, SizesMemory, Width
 
@@ -33,6 +31,7 @@ class GAE(Method[PreparedPairs]):
     """
 
     static = True
+    prepare = prepare_pairs
     fewer_pairs = "negative_ratio=1"
 
     def __init__(
@@ -54,10 +53,6 @@ class GAE(Method[PreparedPairs]):
         self.second = Convolution(hidden, embedding_width)
         self.negative_ratio = negative_ratio
         self.products_per_pair = _products_per_pair(negative_ratio, embedding_width)
-
-    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedPairs:
-        """Also number the edges."""
-        return PreparedPairs.of(self.on_device(graph, device))
 
     def loss(self, prepared: PreparedPairs, step: int, generator: torch.Generator) -> Tensor:
         """The reconstruction term of Eq. 3, with Z of Eq. 4."""
@@ -83,6 +78,7 @@ class VGAE(Method[PreparedPairs]):
     """
 
     static = True
+    prepare = prepare_pairs
     fewer_pairs = "negative_ratio=1"
 
     def __init__(
@@ -106,10 +102,6 @@ class VGAE(Method[PreparedPairs]):
         self.log_deviations = Convolution(hidden, embedding_width)
         self.negative_ratio, self.divergence_weight = negative_ratio, divergence_weight
         self.products_per_pair = _products_per_pair(negative_ratio, embedding_width)
-
-    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedPairs:
-        """Also number the edges."""
-        return PreparedPairs.of(self.on_device(graph, device))
 
     def loss(self, prepared: PreparedPairs, step: int, generator: torch.Generator) -> Tensor:
         """The negated Eq. 3, divided by the number of pairs; Z is one sample."""
@@ -140,7 +132,7 @@ def divergence_from_prior(means: Tensor, log_deviations: Tensor) -> Tensor:
 
 
 def _first_layer(num_features: int, hidden: int, dropout: float, batch_norm: BatchNorm) -> Encoder:
-    return gcn_encoder(
+    return Encoder(
         num_features, hidden=hidden, layers=1, activation="relu", dropout=dropout, batch_norm=batch_norm
     )
 

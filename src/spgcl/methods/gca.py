@@ -8,13 +8,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from spgcl.engine.encoders import Activation, BatchNorm
+from spgcl.engine.encoders import Activation, BatchNorm, Encoder
 from spgcl.engine.tensors import GraphTensors
 from spgcl.graph import Graph
 from spgcl.graph.propagate import inverse
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.augment import random_view
-from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.parts.node_contrast import CONTRAST_PRODUCTS, node_contrast, projection_head
 from spgcl.methods.ranges import Count, Factor, Fraction, Positive, Width
 
@@ -82,7 +81,7 @@ class GCA(Method[PreparedGCA]):
         weight_decay: float = 1e-5,
     ) -> None:
         super().__init__(steps, learning_rate, weight_decay, normalise_features)
-        self.encoder = gcn_encoder(
+        self.encoder = Encoder(
             num_features, hidden=hidden, activation=activation, batch_norm=batch_norm, widening=widening
         )
         self.head = projection_head(hidden, projection, nn.ELU())

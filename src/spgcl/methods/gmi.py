@@ -12,14 +12,13 @@ from torch.nn.functional import softplus
 from spgcl.engine.all_pairs import SOFTPLUS_PRODUCTS, summed_softplus
 from spgcl.engine.autograd import apply
 from spgcl.engine.convolutions import Convolution
-from spgcl.engine.encoders import Activation, BatchNorm
+from spgcl.engine.encoders import Activation, BatchNorm, Encoder
 from spgcl.engine.pair_products import entry_products, pair_products
 from spgcl.engine.tensors import SparseMatrix
 from spgcl.graph import Graph
 from spgcl.graph.propagate import inverse
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.discriminators import Bilinear
-from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.parts.pools import sample_nodes
 from spgcl.methods.ranges import Count, Factor, Positive, Size, Width
 
@@ -73,7 +72,7 @@ class GMI(Method[PreparedGMI]):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(steps, learning_rate, weight_decay, normalise_features)
-        self.encoder = gcn_encoder(
+        self.encoder = Encoder(
             num_features, hidden=hidden, layers=layers, activation=activation, batch_norm=batch_norm
         )
         self.own = Bilinear(num_features, hidden)

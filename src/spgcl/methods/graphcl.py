@@ -5,7 +5,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from spgcl.engine.encoders import Activation, BatchNorm
+from spgcl.engine.encoders import Activation, BatchNorm, Encoder
 from spgcl.engine.tensors import GraphTensors
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.augment import (
@@ -16,7 +16,6 @@ from spgcl.methods.parts.augment import (
     random_nodes,
     walked_nodes,
 )
-from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.parts.node_contrast import CONTRAST_PRODUCTS, node_contrast, projection_head
 from spgcl.methods.ranges import Count, Fraction, Positive, Width
 
@@ -58,7 +57,7 @@ class GraphCL(Method):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(steps, learning_rate, weight_decay, normalise_features)
-        self.encoder = gcn_encoder(num_features, hidden=hidden, activation=activation, batch_norm=batch_norm)
+        self.encoder = Encoder(num_features, hidden=hidden, activation=activation, batch_norm=batch_norm)
         self.head = projection_head(hidden, projection, nn.ReLU())
         self.views, self.rate = (first_view, second_view), rate
         self.temperature = temperature

@@ -8,7 +8,7 @@ from scipy import sparse
 from torch import Tensor
 
 from spgcl.engine.device import by_device, can_capture
-from spgcl.engine.encoders import Activation, BatchNorm
+from spgcl.engine.encoders import Activation, BatchNorm, Encoder
 from spgcl.engine.patterns import Pattern
 from spgcl.engine.tensors import DENSE_FROM, GraphTensors, SparseMatrix
 from spgcl.graph import Graph
@@ -17,7 +17,6 @@ from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.augment import shuffle_nodes
 from spgcl.methods.parts.diffusion import EXACT_UP_TO, heat, personalised_pagerank, sharpened
 from spgcl.methods.parts.discriminators import Bilinear, noise_contrastive, summarise
-from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.ranges import Count, Factor, Positive, Range, Width
 
 # Entries kept per row if a graph is too large to keep all.
@@ -68,9 +67,7 @@ class MVGRL(Method[PreparedMVGRL]):
     ) -> None:
         super().__init__(steps, learning_rate, weight_decay, normalise_features)
         self.encoder, self.diffused_encoder = (
-            gcn_encoder(
-                num_features, hidden=hidden, layers=layers, activation=activation, batch_norm=batch_norm
-            )
+            Encoder(num_features, hidden=hidden, layers=layers, activation=activation, batch_norm=batch_norm)
             for _ in range(2)
         )
         self.discriminator = Bilinear(hidden, hidden)

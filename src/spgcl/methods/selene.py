@@ -17,7 +17,6 @@ from spgcl.graph import Graph
 from spgcl.graph.checks import Features
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.augment import mask_features, random_view
-from spgcl.methods.parts.encoders import gcn_encoder
 from spgcl.methods.parts.pools import sample_nodes
 from spgcl.methods.parts.schedules import cosine_schedule
 from spgcl.methods.parts.walks import arrivals
@@ -103,13 +102,7 @@ class SELENE(Method[PreparedSELENE]):
         self.attributes_too = structure_inputs == "walks_and_attributes"
         structure_width = walk_length + 1 + (num_features if self.attributes_too else 0)
         self.attribute_encoder = Encoder(
-            num_features,
-            kind="mlp",
-            layers=1,
-            hidden=hidden,
-            activation="relu",
-            dropout=0.0,
-            batch_norm="affine",
+            num_features, kind="mlp", layers=1, hidden=hidden, activation="relu", batch_norm="affine"
         )
         self.attribute_head = nn.Linear(hidden, projection_width)
         self.decoder = nn.Sequential(
@@ -118,7 +111,7 @@ class SELENE(Method[PreparedSELENE]):
             nn.ReLU(),
             nn.Linear(hidden, num_features),
         )
-        self.structure_encoder = gcn_encoder(
+        self.structure_encoder = Encoder(
             structure_width, hidden=hidden, activation="relu", batch_norm="affine"
         )
         self.structure_head = nn.Sequential(

@@ -1,5 +1,6 @@
 """SP-GCL: single-pass contrastive learning (Wang et al., TMLR 2023)."""
 
+from functools import partial
 from typing import Annotated, Literal
 
 import torch
@@ -10,7 +11,8 @@ from spgcl.engine.activations import activate
 from spgcl.engine.convolutions import EncoderKind
 from spgcl.engine.encoders import Activation, BatchNorm, Encoder, activation_module
 from spgcl.engine.pair_products import inner_products
-from spgcl.engine.tensors import GraphTensors, distinct
+from spgcl.engine.sampling import sampled_rows
+from spgcl.engine.tensors import GraphTensors, SparseMatrix, distinct
 from spgcl.errors import InputError
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.captured_step import captured_loss, has_fixed_shapes
@@ -136,7 +138,9 @@ class SPGCL(Method):
 
     def _pool(self, graph: GraphTensors, seeds: Tensor, generator: torch.Generator) -> Tensor:
         gather = neighbourhood_union if self.pool_as_set else neighbourhood_lists
-        reached = gather(graph.adjacency, seeds, self.hops, self.fan_out, generator)
+        bounded = partial(sampled_rows, fan_out=self.fan_out, generator=generator)
+        rows_of = bounded if self.fan_out else SparseMatrix.select
+        reached = gather(graph.adjacency, seeds, self.hops, rows_of=rows_of)
         nodes = cut_at_random(reached, self.pool_size or None, generator)
         if len(nodes) < self.positives + (not self.own_positive):
             raise InputError(

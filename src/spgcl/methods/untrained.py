@@ -26,11 +26,5 @@ class Untrained(Method):
         super().__init__(normalise_features=normalise_features)
         # Dropout and batch norm do nothing before training.
         self.encoder = Encoder(
-            num_features,
-            kind=encoder,
-            layers=layers,
-            hidden=hidden,
-            activation=activation,
-            dropout=0.0,
-            batch_norm="none",
+            num_features, kind=encoder, layers=layers, hidden=hidden, activation=activation, batch_norm="none"
         )

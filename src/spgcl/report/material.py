@@ -3,19 +3,17 @@
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from spgcl.datasets.dataset import Splits
 from spgcl.evaluation.neighbours import nearest_nodes
 from spgcl.graph import Graph
 from spgcl.report.columns import Column
 from spgcl.runs.record import Run
-
-if TYPE_CHECKING:
-    from spgcl.datasets.dataset import Splits
 
 MOST_NODES = 50_000
 # The page lists ten; UMAP needs a few more.
@@ -42,7 +40,7 @@ class Material:
     vectors: NDArray[np.float32]
     labels: NDArray[np.int64] | None = None
     class_names: tuple[str, ...] = ()
-    splits: "Splits | None" = None
+    splits: Splits | None = None
     metric: str = "accuracy"
     evaluation: dict[str, Any] | None = None
     columns: tuple[Column, ...] = ()

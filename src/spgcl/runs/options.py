@@ -2,21 +2,27 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 
 @dataclass(frozen=True)
 class GraphOptions:
     """How a graph's files are read; every command that takes GRAPH takes these."""
 
-    features: Path | None = None
-    structural: Literal["degree", "spectral"] | None = None
-    source: str | None = None
-    target: str | None = None
-    weight: str | None = None
-    attributes: str | None = None
-    id: str | None = None
-    directed: bool = False
+    features: Annotated[Path | None, "Node features: .csv, .tsv, .parquet, .npy or .npz."] = None
+    structural: Annotated[
+        Literal["degree", "spectral"] | None, "Compute features from the structure of a graph that has none."
+    ] = None
+    source: Annotated[str | None, "Column of edge sources (default: the first)."] = None
+    target: Annotated[str | None, "Column of edge targets (default: the second)."] = None
+    weight: Annotated[
+        str | None, "Column of edge weights (default: one called weight); none: no weights."
+    ] = None
+    attributes: Annotated[str | None, "Node attributes of a GraphML file to use as features, a,b,c."] = None
+    id: Annotated[
+        str | None, "Column of node ids in features, and in labels that have it (default: the first)."
+    ] = None
+    directed: Annotated[bool, "Keep edge direction (row-normalised propagation)."] = False
 
     def given(self) -> dict[str, Any]:
         """The options that are set, as plain values; paths are absolute, so that any folder can use them."""

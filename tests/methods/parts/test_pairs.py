@@ -10,15 +10,7 @@ from spgcl.engine import pair_products as pairs
 from spgcl.engine.pair_products import entry_products, inner_products, pair_products
 from spgcl.engine.tensors import GraphTensors, SparseMatrix
 from spgcl.graph import Graph
-from spgcl.methods.parts.pools import (
-    cover_ratio,
-    cut_at_random,
-    neighbourhood_lists,
-    neighbourhood_union,
-    overlap_ratio,
-    sample_nodes,
-    top_similar,
-)
+from spgcl.methods.parts import pools
 
 
 def naive_neighbourhood(graph, seed, hops):
@@ -51,9 +43,9 @@ def test_pools_match_breadth_first_search(kind, directed, hops):
     isolated = graph.num_nodes - 1
     seeds = [5, 17, 3, isolated, 11]
     lists = [naive_neighbourhood(graph, seed, hops) for seed in seeds]
-    union = neighbourhood_union(adjacency, torch.tensor(seeds), hops)
+    union = pools.neighbourhood_union(adjacency, torch.tensor(seeds), hops)
     assert union.tolist() == sorted(set().union(*lists))
-    joined = neighbourhood_lists(adjacency, torch.tensor(seeds), hops)
+    joined = pools.neighbourhood_lists(adjacency, torch.tensor(seeds), hops)
     assert Counter(joined.tolist()) == Counter(node for found in lists for node in found)
     assert union.dtype == joined.dtype == torch.int64
 
@@ -63,7 +55,7 @@ def test_both_ways_to_gather_lists_are_taken():
     taken = {}
     for kind in GRAPHS:
         adjacency = GraphTensors.of(make_graph(**GRAPHS[kind], directed=True), CPU).adjacency
-        neighbourhood_lists(adjacency, torch.tensor([5, 17, 3, 11]), 1)
+        pools.neighbourhood_lists(adjacency, torch.tensor([5, 17, 3, 11]), 1)
         # Only the product needs the transpose, which is kept once it was asked for.
         taken[kind] = "_computed_transpose" in vars(adjacency)
     assert taken == {"sparse": False, "dense": True, "large": False}
@@ -73,18 +65,18 @@ def test_a_repeated_seed_counts_once_in_the_union_and_twice_in_the_lists():
     graph = make_graph(**GRAPHS["sparse"])
     adjacency = GraphTensors.of(graph, CPU).adjacency
     found = naive_neighbourhood(graph, 5, 2)
-    assert set(neighbourhood_union(adjacency, torch.tensor([5, 5]), 2).tolist()) == found
-    joined = Counter(neighbourhood_lists(adjacency, torch.tensor([5, 5]), 2).tolist())
+    assert set(pools.neighbourhood_union(adjacency, torch.tensor([5, 5]), 2).tolist()) == found
+    joined = Counter(pools.neighbourhood_lists(adjacency, torch.tensor([5, 5]), 2).tolist())
     assert joined == Counter(dict.fromkeys(found, 2))
 
 
 def test_direction_is_followed_from_source_to_target():
     path = Graph.from_edges(np.array([0, 1]), np.array([1, 2]), np.ones((3, 1)), directed=True)
     adjacency = GraphTensors.of(path, CPU).adjacency
-    assert neighbourhood_union(adjacency, torch.tensor([0]), 1).tolist() == [0, 1]
-    assert neighbourhood_union(adjacency, torch.tensor([2]), 2).tolist() == [2]
+    assert pools.neighbourhood_union(adjacency, torch.tensor([0]), 1).tolist() == [0, 1]
+    assert pools.neighbourhood_union(adjacency, torch.tensor([2]), 2).tolist() == [2]
     # A walk may take a step along the loop that keeps a node, so two hops from 0 hold 0, 1 and 2.
-    assert sorted(neighbourhood_lists(adjacency, torch.tensor([0, 2]), 2).tolist()) == [0, 1, 2, 2]
+    assert sorted(pools.neighbourhood_lists(adjacency, torch.tensor([0, 2]), 2).tolist()) == [0, 1, 2, 2]
 
 
 def naive_top(similarities, count, same):
@@ -104,32 +96,32 @@ def test_the_most_similar_with_and_without_the_node_itself(count):
     similarities[0, 0] = similarities[0, 3] = similarities[1, 4] = 2
     same = anchors[:, None] == pool[None, :]
     for mask in (None, same):
-        chosen = top_similar(similarities, count, mask)
+        chosen = pools.top_similar(similarities, count, mask)
         if count > 1 or mask is not None:
             assert [set(row) for row in chosen.tolist()] == naive_top(similarities, count, mask)
         else:
             assert chosen[0].item() in (0, 3)
         best_first = similarities.gather(1, chosen)
         assert (best_first.diff(dim=1) <= 0).all()
-    assert not same.gather(1, top_similar(similarities, count, same)).any()
+    assert not same.gather(1, pools.top_similar(similarities, count, same)).any()
     assert torch.isfinite(similarities).all()
 
 
 @pytest.mark.parametrize(("num_nodes", "count"), [(10, 4), (10, 10), (10, 50), (1000, 3), (100_000, 64)])
 def test_sampled_nodes_are_different_and_as_many_as_asked(num_nodes, count):
-    nodes = sample_nodes(num_nodes, count, seeded())
+    nodes = pools.sample_nodes(num_nodes, count, seeded())
     assert len(set(nodes.tolist())) == len(nodes) == min(count, num_nodes)
     assert nodes.min() >= 0 and nodes.max() < num_nodes
-    assert torch.equal(nodes, sample_nodes(num_nodes, count, seeded()))
+    assert torch.equal(nodes, pools.sample_nodes(num_nodes, count, seeded()))
     if count < num_nodes:
-        assert not torch.equal(nodes, sample_nodes(num_nodes, count, seeded(1)))
+        assert not torch.equal(nodes, pools.sample_nodes(num_nodes, count, seeded(1)))
 
 
 # 4 of 255 and of 300: either side of the bound from which no permutation is made.
 @pytest.mark.parametrize("num_nodes", [255, 300])
 def test_every_node_is_drawn_as_often(num_nodes):
     generator = seeded()
-    drawn = torch.cat([sample_nodes(num_nodes, 4, generator) for _ in range(5000)])
+    drawn = torch.cat([pools.sample_nodes(num_nodes, 4, generator) for _ in range(5000)])
     counts = torch.bincount(drawn, minlength=num_nodes).double()
     expected = len(drawn) / num_nodes
     statistic = float(((counts - expected) ** 2 / expected).sum())
@@ -139,15 +131,15 @@ def test_every_node_is_drawn_as_often(num_nodes):
 
 def test_a_cut_keeps_entries_without_replacement():
     nodes = torch.tensor([3, 3, 5, 8, 1, 1, 1, 0])
-    cut = cut_at_random(nodes, 5, seeded())
+    cut = pools.cut_at_random(nodes, 5, seeded())
     assert len(cut) == 5 and not Counter(cut.tolist()) - Counter(nodes.tolist())
-    assert cut_at_random(nodes, None, seeded()) is nodes
-    assert cut_at_random(nodes, 8, seeded()) is nodes
+    assert pools.cut_at_random(nodes, None, seeded()) is nodes
+    assert pools.cut_at_random(nodes, 8, seeded()) is nodes
 
 
 def test_a_cut_keeps_every_index_equally_often():
     generator = seeded()
-    indices = torch.cat([cut_at_random(torch.arange(20), 5, generator) for _ in range(4000)])
+    indices = torch.cat([pools.cut_at_random(torch.arange(20), 5, generator) for _ in range(4000)])
     counts = torch.bincount(indices, minlength=20)
     # Binomial with mean 1000 and deviation below 32.
     assert (counts - 1000).abs().max() < 160
@@ -166,15 +158,15 @@ def test_cover_and_overlap_follow_their_definitions():
         seen |= {node for _, node in pairs}
         covered[positives] = True
         keys = torch.from_numpy(anchors * num_nodes + positives)
-        assert cover_ratio(covered) == pytest.approx(len(seen) / num_nodes)
-        overlaps.append(overlap_ratio(keys, earlier_keys))
+        assert pools.cover_ratio(covered) == pytest.approx(len(seen) / num_nodes)
+        overlaps.append(pools.overlap_ratio(keys, earlier_keys))
         assert overlaps[-1] == pytest.approx(len(pairs & earlier) / len(pairs))
         earlier, earlier_keys = pairs, torch.unique(keys)
     assert overlaps[0] == 0 and 0 < max(overlaps) < 1
 
 
 def test_no_pairs_overlap_with_nothing():
-    assert overlap_ratio(torch.empty(0, dtype=torch.int64), torch.tensor([1])) == 0
+    assert pools.overlap_ratio(torch.empty(0, dtype=torch.int64), torch.tensor([1])) == 0
 
 
 @pytest.mark.parametrize("aligned", [False, True])

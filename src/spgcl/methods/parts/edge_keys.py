@@ -1,12 +1,14 @@
 """Edges as sorted numbers, by which pairs of nodes are looked up."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from spgcl.engine.tensors import GraphTensors, SparseMatrix
-from spgcl.methods.method import Prepared
+from spgcl.engine.tensors import SparseMatrix
+from spgcl.graph import Graph
+from spgcl.methods.method import Method, Prepared
 
 
 @dataclass(eq=False, kw_only=True)
@@ -19,10 +21,16 @@ class PreparedPairs(Prepared):
 
     keys: Tensor
 
-    @classmethod
-    def of(cls, graph: GraphTensors) -> "PreparedPairs":
-        """A graph with the keys of its edges."""
-        return cls(graph, keys=entry_keys(graph.adjacency))
+
+def prepare_pairs(
+    method: Method[PreparedPairs],
+    graph: Graph,
+    device: torch.device,
+    supervision: Any = None,  # noqa: ARG001
+) -> PreparedPairs:
+    """Also number the edges: the `prepare` of methods that look up pairs."""
+    tensors = method.on_device(graph, device)
+    return PreparedPairs(tensors, keys=entry_keys(tensors.adjacency))
 
 
 def entry_keys(matrix: SparseMatrix) -> Tensor:

@@ -1,12 +1,15 @@
 """Which nodes attract and which repel: seeds, their T-hop pool, the most similar nodes in it, negatives."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from spgcl.engine.sampling import sampled_rows
 from spgcl.engine.tensors import SparseMatrix, distinct
+
+# The rows of some nodes, whole or sampled: where a hop goes.
+RowsOf = Callable[[SparseMatrix, Tensor], SparseMatrix]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,47 +72,25 @@ def sample_nodes(num_nodes: int, count: int, generator: torch.Generator) -> Tens
 
 
 def neighbourhood_union(
-    adjacency: SparseMatrix,
-    seeds: Tensor,
-    hops: int,
-    fan_out: int = 0,
-    generator: torch.Generator | None = None,
+    adjacency: SparseMatrix, seeds: Tensor, hops: int, *, rows_of: RowsOf = SparseMatrix.select
 ) -> Tensor:
-    """Nodes within `hops` of any seed, each once, in ascending order (the pool of the paper's text).
-
-    With a `fan_out`, a hop goes to at most that many random neighbours of a node.
-    """
+    """Nodes within `hops` of any seed, each once, in ascending order (the pool of the paper's text)."""
     reached = distinct(seeds, adjacency.num_rows)[0]
     for _ in range(hops):
-        found = _found(adjacency, reached, fan_out, generator)
-        reached = distinct(found.columns, adjacency.num_rows)[0]
+        reached = distinct(rows_of(adjacency, reached).columns, adjacency.num_rows)[0]
     return reached
 
 
-def _found(
-    adjacency: SparseMatrix, nodes: Tensor, fan_out: int, generator: torch.Generator | None
-) -> SparseMatrix:
-    if fan_out and generator is not None:
-        return sampled_rows(adjacency, nodes, fan_out, generator)
-    return adjacency.select(nodes)
-
-
 def neighbourhood_lists(
-    adjacency: SparseMatrix,
-    seeds: Tensor,
-    hops: int,
-    fan_out: int = 0,
-    generator: torch.Generator | None = None,
+    adjacency: SparseMatrix, seeds: Tensor, hops: int, *, rows_of: RowsOf = SparseMatrix.select
 ) -> Tensor:
-    """Nodes within `hops` of each seed, as one list: a node occurs once per seed that reaches it.
-
-    With a `fan_out`, a hop goes to at most that many random neighbours of a node.
-    """
+    """Nodes within `hops` of each seed, as one list: a node occurs once per seed that reaches it."""
     num_nodes = adjacency.num_rows
     owners, nodes = torch.arange(len(seeds), device=seeds.device), seeds.long()
     for _ in range(hops):
         # A bounded hop is never large, and counting the entries of its rows would be the longest part of it.
-        expansion = 0 if fan_out else int((adjacency.rows[nodes + 1] - adjacency.rows[nodes]).sum())
+        whole = rows_of is SparseMatrix.select
+        expansion = int((adjacency.rows[nodes + 1] - adjacency.rows[nodes]).sum()) if whole else 0
         # On dense graphs two hops reach nearly all nodes; there one product over all nodes is less work than
         # sorting the entries found. Sorting an entry takes about as long as 200 multiplications.
         if expansion * 200 > len(seeds) * (len(adjacency.columns) + 4 * num_nodes):
@@ -117,7 +98,7 @@ def neighbourhood_lists(
             reach[nodes, owners] = 1
             nodes, owners = (adjacency.transposed @ reach).nonzero().unbind(1)
         else:
-            found = _found(adjacency, nodes, fan_out, generator)
+            found = rows_of(adjacency, nodes)
             pairs = torch.unique(owners[found.row_of_entry.long()] * num_nodes + found.columns)
             owners, nodes = pairs // num_nodes, pairs % num_nodes
     return nodes

@@ -43,7 +43,7 @@ def sampled_reconstruction(
     return (softplus(-entry_products(vectors, entries)).mean() + error) / 2
 
 
-def full_reconstruction(vectors: Tensor, entries: SparseMatrix, block_nodes: int | None = None) -> Tensor:
+def full_reconstruction(vectors: Tensor, entries: SparseMatrix) -> Tensor:
     """The re-weighted likelihood of A + I over all pairs of nodes, in blocks.
 
     Half the mean cross-entropy over the entries of A + I and half that over all other pairs.
@@ -51,9 +51,8 @@ def full_reconstruction(vectors: Tensor, entries: SparseMatrix, block_nodes: int
     Args:
         vectors: One row per node (Z).
         entries: A + I; its values are not used.
-        block_nodes: Rows and columns of a block of scores; by the device when None.
     """
     scores = entry_products(vectors, entries)
-    total = summed_softplus(vectors, block_nodes)
+    total = summed_softplus(vectors)
     num_absent = max(1, len(vectors) ** 2 - len(scores))
     return (softplus(-scores).mean() + (total - softplus(scores).sum()) / num_absent) / 2
