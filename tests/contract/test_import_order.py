@@ -21,7 +21,7 @@ LAZY = {("graph", "io")}
 # Tensors of other programs, saved or in memory, become arrays here; torch is loaded when they are met.
 READERS_OF_TENSORS = {"io/saved.py", "io/objects.py"}
 # Names of methods that are words or layers as well, and that of the program.
-WORDS = {"gcn", "mlp", "raw", "smoothed", "untrained", "spectral", "spgcl"}
+WORDS = {"gcn", "mlp", "raw", "smoothed", "untrained", "spectral", "auto", "spgcl"}
 # An example of a misspelt name, the source of published settings and splits, and the papers' results.
 NAMING_PAPERS = {"errors.py", "datasets/entries.toml", "report/paper.toml"}
 LABELS = {"label", "labels", "y", "classes"}

@@ -24,7 +24,7 @@ from spgcl.training.loop import train
 INDUCTIVE = [name for name, method in METHODS.items() if method.inductive]
 TRAINED = [name for name, method in METHODS.items() if "steps" in parameters(method)]
 # Methods that draw nothing, and those whose embedding of a node without edges is 0.
-SEEDLESS = {"raw", "smoothed", "spectral"}
+SEEDLESS = {"raw", "smoothed", "spectral", "auto"}
 EDGES_ALONE = {"spectral"}
 
 # Sizes for a graph of sixty nodes; a method takes those it has. A learning rate this high makes small

@@ -32,6 +32,12 @@ def normalised_adjacency(graph: Graph) -> sparse.csr_array:
     return matrix
 
 
+def transitions(graph: Graph) -> sparse.csr_array:
+    """D^-1 A, float32: the mean over (out-)neighbours; rows of nodes without any are empty."""
+    departures = graph.adjacency.sum(axis=1, dtype=np.float64)
+    return sparse.csr_array(sparse.diags_array(inverse(departures)) @ graph.adjacency, dtype=np.float32)
+
+
 def inverse(sums: NDArray[Any]) -> NDArray[Any]:
     """1 / sum for every row sum, and 0 for the sum of an empty row."""
     inverted = np.zeros_like(sums)

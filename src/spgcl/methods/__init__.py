@@ -8,6 +8,7 @@ import torch
 from spgcl.errors import InputError, unknown
 from spgcl.graph.checks import checked_seed
 from spgcl.methods.afgrl import AFGRL
+from spgcl.methods.auto import Auto
 from spgcl.methods.bgrl import BGRL
 from spgcl.methods.deepwalk import DeepWalk
 from spgcl.methods.dgi import DGI
@@ -53,6 +54,7 @@ METHODS: dict[str, type[Method]] = {
     "untrained": Untrained,
     "spectral": Spectral,
     "fastrp": FastRP,
+    "auto": Auto,
 }
 
 __all__ = [

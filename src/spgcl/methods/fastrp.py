@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy import sparse
 from torch import Tensor
 
 from spgcl.engine.tensors import GraphTensors, SparseMatrix
 from spgcl.graph import Graph
-from spgcl.graph.propagate import inverse
+from spgcl.graph.propagate import transitions
 from spgcl.methods.memory import require_bytes
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.ranges import Width
@@ -68,12 +67,10 @@ class FastRP(Method[PreparedFastRP]):
         # The projection, its product with a power of the transitions, and the sum of these.
         needed = 3 * 4 * graph.num_nodes * self.hidden
         require_bytes("the sum of projections", needed, ["hidden"])
-        adjacency = graph.adjacency
-        departures, arrivals = (adjacency.sum(axis=axis, dtype=np.float64) for axis in (1, 0))
-        transitions = sparse.csr_array(sparse.diags_array(inverse(departures)) @ adjacency, dtype=np.float32)
+        arrivals = graph.adjacency.sum(axis=0, dtype=np.float64)
         return PreparedFastRP(
             GraphTensors.of(graph, device),
-            transitions=SparseMatrix.of(transitions, device),
+            transitions=SparseMatrix.of(transitions(graph), device),
             strengths=torch.as_tensor(arrivals.astype(np.float32), device=device),
         )
 

@@ -1,0 +1,224 @@
+"""Auto: the channels of a graph, each counted by how well it repeats itself. Nothing is trained."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import sparse
+from torch import Tensor
+
+from spgcl.engine.axes import leading_axes
+from spgcl.engine.tensors import GraphTensors
+from spgcl.errors import note
+from spgcl.graph import Graph
+from spgcl.graph.checks import Features
+from spgcl.graph.propagate import inverse
+from spgcl.methods.method import Method, Prepared
+from spgcl.methods.parts.channels import CHANNELS, COARSE, DEGREE_CENTRES, Surroundings, dense, widths
+from spgcl.methods.parts.halves import agreements, channels_on
+from spgcl.methods.ranges import Width
+
+# Features are reduced to so many axes before they are propagated.
+AXES = 1024
+# Rows and entries that axes are computed from.
+SAMPLED_ROWS, SAMPLED_ENTRIES = 2**14, 2**27
+REPEATS = 5
+# Above this fraction of entries that are not 0, features are measurements.
+DENSE_FROM = 0.5
+# Weights are drawn towards equal ones by a tenth of the largest, and by the error of a reliability.
+SHRINKAGE, UNCERTAINTY = 0.1, 0.005
+# Below these, halves of a graph are not worth comparing.
+LEAST_NODES, LEAST_COLUMNS = 20, 4
+# Length of a vector, about, at which 1,000 epochs of the paper's probe suffice.
+LENGTH = 8.0
+
+
+@dataclass(eq=False, kw_only=True)
+class PreparedAuto(Prepared):
+    """A graph with what carries its features, and those features on the axes."""
+
+    around: Surroundings
+    features: Tensor
+
+
+class Auto(Method[PreparedAuto]):
+    """Channels of a graph weighted by split-half reliability, reduced to their leading axes.
+
+    What is learned (scales, axes, weights) comes from the first graph that is prepared, without labels; other
+    graphs get vectors on the same axes.
+
+    Args:
+        hidden: Most columns of the embedding.
+    """
+
+    learned: Tensor
+    offsets: Tensor
+    scales: Tensor
+    axes: Tensor | None
+    centres: Tensor
+    degree_means: Tensor
+    agreement: Tensor
+    weights: Tensor
+    mixing: Tensor
+    means: Tensor
+
+    def __init__(self, num_features: int, *, hidden: Width = 1024) -> None:
+        super().__init__()
+        self.widths = widths(min(num_features, AXES))
+        width, count = min(hidden, sum(self.widths)), len(CHANNELS)
+        shapes = {
+            "learned": (),
+            "offsets": (num_features,),
+            "scales": (num_features,),
+            "centres": (DEGREE_CENTRES,),
+            "degree_means": (self.widths[-1],),
+            "agreement": (REPEATS, count, count),
+            "weights": (count,),
+            "mixing": (sum(self.widths), width),
+            "means": (width,),
+        }
+        for name, shape in shapes.items():
+            self.register_buffer(name, torch.zeros(shape))
+        self.register_buffer("axes", torch.zeros(num_features, AXES) if num_features > AXES else None)
+
+    @torch.no_grad()
+    def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedAuto:
+        """Scale and reduce the features; on the first graph, learn how."""
+        generator = torch.Generator().manual_seed(0)
+        if not self.learned:
+            offsets, scales = column_scales(graph.features)
+            self.offsets.copy_(torch.as_tensor(offsets))
+            self.scales.copy_(torch.as_tensor(scales))
+        scaled = graph.with_features(
+            unit_features(graph.features, self.offsets.cpu().numpy(), self.scales.cpu().numpy())
+        )
+        if not self.learned and self.axes is not None:
+            rows = scaled.features[_sampled(graph.num_nodes, graph.num_features, generator).numpy()]
+            rows = torch.as_tensor(rows.toarray() if sparse.issparse(rows) else rows, device=device)
+            _fill(self.axes, leading_axes(rows, AXES, generator))
+        tensors = GraphTensors.of(scaled, device)
+        features = dense(tensors.features) if self.axes is None else tensors.features @ self.axes
+        prepared = PreparedAuto(tensors, around=Surroundings.of(graph, tensors), features=features)
+        if not self.learned:
+            self._learn(scaled, prepared, generator)
+        return prepared
+
+    def _learn(self, scaled: Graph, prepared: PreparedAuto, generator: torch.Generator) -> None:
+        """Weights of the channels, and axes on which they are reduced together."""
+        device = prepared.features.device
+        self.centres.copy_(prepared.around.degree_centres())
+        self.degree_means.copy_(prepared.around.degrees(self.centres).mean(dim=0))
+        problem = incomparable(scaled)
+        if problem:
+            note(f"{problem}: reliability cannot be estimated, and all channels count alike")
+            weights = np.ones(len(CHANNELS))
+        else:
+            found = agreements(scaled, channels_on(device), repeats=REPEATS, seed=0)
+            self.agreement.copy_(torch.as_tensor(found))
+            weights = channel_weights(found.mean(axis=0))
+        self.weights.copy_(torch.as_tensor(weights / np.linalg.norm(weights)))
+        sample = _sampled(scaled.num_nodes, sum(self.widths), generator).to(device)
+        rows = torch.cat([part[sample] for part in self._weighted(prepared)], dim=1)
+        mixing = leading_axes(rows, self.mixing.shape[1], generator)
+        # The probe's optimiser moves every coordinate alike: it needs axes that carry alike.
+        rotation = torch.linalg.qr(torch.randn(2 * mixing.shape[1:], generator=generator)).Q
+        _fill(self.mixing, LENGTH * mixing @ rotation.to(device))
+        self.means.copy_((rows @ self.mixing).mean(dim=0))
+        self.learned.fill_(1)
+
+    def _weighted(self, prepared: PreparedAuto) -> Any:
+        channels = prepared.around.channels(prepared.features, self.centres, self.degree_means)
+        return (weight * part for weight, part in zip(self.weights, channels, strict=True))
+
+    @torch.no_grad()
+    def embed(self, prepared: PreparedAuto) -> Tensor:
+        """The weighted channels on their common axes, around the mean of the graph that was learned from."""
+        result = (-self.means).repeat(prepared.graph.num_nodes, 1)
+        parts = zip(self._weighted(prepared), torch.split(self.mixing, self.widths), strict=True)
+        for channel, mixing in parts:
+            result.addmm_(channel, mixing)
+        return result
+
+    def findings(self) -> dict[str, Any]:
+        """Reliability and weight of every channel."""
+        values = self.agreement.double().cpu().numpy()
+        reliability, weights = values.diagonal(axis1=1, axis2=2), self.weights.cpu().numpy()
+        return {
+            name: {
+                "reliability": round(float(reliability[:, index].mean()), 4),
+                "deviation": round(float(reliability[:, index].std()), 4),
+                "weight": round(float(weights[index]), 4),
+            }
+            for index, name in enumerate(CHANNELS)
+        }
+
+
+def channel_weights(agreement: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights of the channels from their agreement across halves.
+
+    A channel counts by its reliability, the agreement with itself. A coarse one repeats itself even where it
+    is about nothing else, so it counts by the part of it that it has in common with finer ones: the squared
+    correlation, corrected for the unreliability of both, with neighbours or two hops, whichever is less.
+    """
+    reliability = agreement.diagonal().clip(min=0)
+    names = list(CHANNELS)
+    counted = reliability.copy()
+    for channel in map(names.index, COARSE):
+        for other in (names.index("neighbours"), names.index("two hops")):
+            norm = max(reliability[channel] * reliability[other], 1e-6)
+            common = np.clip(agreement[channel, other], 0, None) ** 2 / norm
+            counted[channel] = min(counted[channel], reliability[channel] * common)
+    drawn = SHRINKAGE * counted.max() + UNCERTAINTY
+    # Degrees are no features of a user's: without evidence they do not count.
+    counted[np.array(names) != "degrees"] += drawn
+    return counted
+
+
+def incomparable(graph: Graph) -> str:
+    """Why halves of a graph cannot be compared; empty if they can."""
+    if graph.num_nodes < LEAST_NODES:
+        return f"the graph has fewer than {LEAST_NODES} nodes"
+    if graph.num_features < LEAST_COLUMNS:
+        return f"the graph has fewer than {LEAST_COLUMNS} feature columns"
+    if graph.degrees.max() < 2:
+        return "no node has two neighbours"
+    return ""
+
+
+def column_scales(features: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """What is subtracted from feature columns, and what they are multiplied with.
+
+    Columns that are mostly not 0 are measurements with units of their own: they get mean 0 and deviation 1.
+    Others count or mark something: they keep their zeros and are divided by the root of their deviation, as
+    rare ones tell more, but not as much as their rarity says. Constant columns become 0.
+    """
+    entries = features.nnz if sparse.issparse(features) else np.count_nonzero(features)
+    measured = entries > DENSE_FROM * features.shape[0] * features.shape[1]
+    means = np.asarray(features.mean(axis=0, dtype=np.float64)).reshape(-1)
+    squares = np.asarray((features**2).mean(axis=0, dtype=np.float64)).reshape(-1)
+    variances = squares - means**2
+    deviations = np.sqrt(np.where(variances > 1e-10 * means**2, variances, 0))
+    scales = inverse(deviations if measured else np.sqrt(deviations))
+    return (means if measured else 0 * means).astype(np.float32), scales.astype(np.float32)
+
+
+def unit_features(features: Any, offsets: NDArray[np.float32], scales: NDArray[np.float32]) -> Features:
+    """Features with scaled columns, then rows of length 1 or 0."""
+    if sparse.issparse(features) and not offsets.any():
+        scaled = features @ sparse.diags_array(scales)
+        lengths = np.sqrt(scaled.multiply(scaled).sum(axis=1))
+        return sparse.csr_array(sparse.diags_array(inverse(lengths)) @ scaled, dtype=np.float32)
+    scaled = ((features.toarray() if sparse.issparse(features) else features) - offsets) * scales
+    return np.asarray(scaled * inverse(np.linalg.norm(scaled, axis=1))[:, None], dtype=np.float32)
+
+
+def _sampled(num_rows: int, width: int, generator: torch.Generator) -> Tensor:
+    most = max(1, min(SAMPLED_ROWS, SAMPLED_ENTRIES // width))
+    return torch.randperm(num_rows, generator=generator)[:most].sort().values
+
+
+def _fill(buffer: Tensor, axes: Tensor) -> None:
+    """Fewer axes than asked for leave columns of 0."""
+    buffer[:, : axes.shape[1]] = axes
