@@ -108,7 +108,7 @@ def test_a_column_that_no_file_has_is_refused(partly_labelled):
 
 def test_labels_given_to_a_finished_run_are_those_it_is_evaluated_with(partly_labelled, capsys):
     answer(capsys, *FIT)
-    refusal(capsys, "eval", "run")
+    assert answer(capsys, "eval", "run")["verdict"]
     before = Path("run/embeddings.parquet").stat().st_mtime_ns
     answer(capsys, *FIT, "--resume", "--labels", "labels.csv")
     assert Path("run/embeddings.parquet").stat().st_mtime_ns == before

@@ -176,7 +176,6 @@ def test_graphs_and_labels_that_do_not_fit(files, earlier, capsys):
     ):
         line = refusal(capsys, "eval", out, "--labels", files / f"{name}.csv")
         assert all(part in line for part in parts), line
-    assert "--labels FILE" in refusal(capsys, "eval", out)
     line = refusal(capsys, "embed", earlier, *graph, "--out", files / "other.parquet")
     assert f"does not fit {earlier}" in line and "2 features, but 64" in line
     line = refusal(capsys, "embed", out, *graph, "--out", files / "other.xlsx")

@@ -91,7 +91,7 @@ def test_above_the_limit_a_seeded_sample_is_shown(make_material, monkeypatch):
     content = describe_run(material, projection="pca", say=silent)
     data = content["map"]
     assert data["ids"] == [str(node) for node in material.shown] and data["total"] == 80
-    assert "A seeded sample of 30 of 80 nodes" in content["sections"][2]["text"]
+    assert "A seeded sample of 30 of 80 nodes" in content["sections"][3]["text"]
     counts, links = unpacked(data["linked"]), unpacked(data["links"])
     starts = np.concatenate([[0], np.cumsum(counts)])
     for index, node in enumerate(material.shown):

@@ -44,7 +44,7 @@ def test_the_page_is_recorded_and_loads_nothing(small, capsys):
     assert not re.search(r"""(src|href)=["'](?!#|data:,)""", markup)
     assert "default-src 'none'" in markup
     assert [section["id"] for section in content_of(page)["sections"]] == [
-        *("summary", "training", "map", "homophily", "evaluation")
+        *("summary", "signal", "training", "map", "homophily", "evaluation")
     ]
     assert f" {page} " in output(capsys, "report", small, "--projection", "pca")[0]
 
@@ -99,7 +99,7 @@ def test_a_run_that_was_not_evaluated_is_evaluated(people, tmp_path, capsys):
     content = content_of(out / "report.html")
     score = dict(content["sections"][0]["items"][0]["pairs"])["Score"]
     assert score.startswith(f"{scores['mean']:.2f} ± {scores['std']:.2f} % accuracy")
-    rows = content["sections"][4]["items"][0]["rows"]
+    rows = content["sections"][5]["items"][0]["rows"]
     stored = json.loads((out / "baselines.json").read_text())["rows"]
     assert [row["mean"] for row in rows[1:]] == pytest.approx(
         [row["mean"] for row in stored.values()], rel=1e-5

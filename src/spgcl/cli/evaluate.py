@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from spgcl.cli.options import DeviceOption, JsonOption, LabelsOption, ThreadsOption, start_on
-from spgcl.cli.output import print_json, print_table
+from spgcl.cli.output import print_json, print_table, print_verdict
 from spgcl.cli.progress import progress_line
 from spgcl.errors import InputError
 
@@ -24,7 +24,7 @@ def evaluate(
     threads: ThreadsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Score a run's embeddings with labels that training never saw."""
+    """Score a run's embeddings with labels that training never saw, or say what can be said without."""
     from spgcl.runs.evaluate import evaluate_run, labelled, over_retrainings, run_folders, write_evaluation
 
     start_on("cpu", threads)
@@ -58,3 +58,6 @@ def _show(record: dict[str, Any]) -> None:
     if "mean" in record:
         title += f" ({record['split_source']} splits)"
     print_table(title, SCORE_COLUMNS, score_rows(record))
+    for single in record.get("retrainings", [record]):
+        if "verdict" in single:
+            print_verdict(single)

@@ -181,10 +181,12 @@ def _print_result(
         for path, run in done
     ]
     print_table(f"{done[0][1].method} on {done[0][1].dataset}", columns, rows)
+    for sentence in done[0][1].findings.get("verdict", []):
+        print(sentence)
     if page:
         print(f"page: {page}")
         return
-    needed = "" if has_labels or done[0][1].hold_out_edges else " --labels FILE"
+    needed = "" if has_labels or done[0][1].hold_out_edges else " [--labels FILE]"
     print(f"next: spgcl eval {shlex.quote(str(folder))}{needed}")
 
 

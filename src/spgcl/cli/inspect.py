@@ -3,7 +3,7 @@
 from typing import Any
 
 from spgcl.cli.options import GraphArgument, JsonOption, LabelsOption, takes_options
-from spgcl.cli.output import note, print_json, print_table
+from spgcl.cli.output import note, print_json, print_table, print_verdict
 from spgcl.runs.options import GraphOptions
 
 
@@ -11,7 +11,8 @@ from spgcl.runs.options import GraphOptions
 def inspect(
     graph: GraphArgument, *, options: GraphOptions, labels: LabelsOption = None, json: JsonOption = False
 ) -> None:
-    """Describe a graph: size, degrees, isolated nodes, and with labels its homophily."""
+    """Describe a graph: size, degrees, where its signal is, and with labels its homophily."""
+    from spgcl.evaluation.reliability import split_half
     from spgcl.evaluation.statistics import describe
     from spgcl.runs.sources import resolve
 
@@ -20,12 +21,14 @@ def inspect(
         note(remark)
     record = {"name": loaded.name, **describe(loaded.graph, loaded.labels)}
     record["notes"] = list(loaded.graph.notes)
+    record["without_labels"] = split_half(loaded.graph)
     if "class_counts" in record and loaded.class_names:
         record["class_names"] = list(loaded.class_names)
     if json:
         print_json(record)
     else:
         print_table(str(record["name"]), ["property", "value"], _rows(record))
+        print_verdict(record["without_labels"])
 
 
 def _rows(record: dict[str, Any]) -> list[list[str]]:

@@ -2,8 +2,11 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+# Characters of a bar of reliability 1.
+_BAR = 24
 
 
 def print_json(record: Any) -> None:
@@ -47,6 +50,15 @@ def _print_rich(columns: Sequence[str], cells: list[list[str]], numeric: list[bo
     for row in cells:
         table.add_row(*[Text(cell) for cell in row])
     console.print(table)
+
+
+def print_verdict(record: Mapping[str, Any]) -> None:
+    """The reliability of a graph's channels as a table with bars, and what it says."""
+    from spgcl.report.words import RELIABILITY_COLUMNS, reliability_rows
+
+    rows = [[*row, "█" * round(_BAR * max(float(row[1]), 0))] for row in reliability_rows(record)]
+    print_table("without labels", [*RELIABILITY_COLUMNS, ""], rows)
+    print(*record["verdict"], sep="\n")
 
 
 def note(text: str) -> None:

@@ -19,6 +19,7 @@ _EXPORTS = {
     "predict_first_split": "linear_probe",
     "probe": "linear_probe",
     "score_predictions": "predictions",
+    "split_half": "reliability",
     "transformed_homophily": "transformed",
     "tuned_probe": "tuned",
 }

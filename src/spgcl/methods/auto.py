@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
@@ -13,24 +11,17 @@ from spgcl.engine.axes import leading_axes
 from spgcl.engine.tensors import GraphTensors
 from spgcl.errors import note
 from spgcl.graph import Graph
-from spgcl.graph.checks import Features
-from spgcl.graph.propagate import inverse
+from spgcl.graph.scaling import column_scales, unit_features
 from spgcl.methods.method import Method, Prepared
-from spgcl.methods.parts.channels import CHANNELS, COARSE, DEGREE_CENTRES, Surroundings, dense, widths
-from spgcl.methods.parts.halves import agreements, channels_on
+from spgcl.methods.parts.channels import CHANNELS, DEGREE_CENTRES, Surroundings, dense, widths
+from spgcl.methods.parts.halves import REPEATS, agreements, channels_on, incomparable
+from spgcl.methods.parts.weights import channel_record, channel_weights
 from spgcl.methods.ranges import Width
 
 # Features are reduced to so many axes before they are propagated.
 AXES = 1024
 # Rows and entries that axes are computed from.
 SAMPLED_ROWS, SAMPLED_ENTRIES = 2**14, 2**27
-REPEATS = 5
-# Above this fraction of entries that are not 0, features are measurements.
-DENSE_FROM = 0.5
-# Weights are drawn towards equal ones by a tenth of the largest, and by the error of a reliability.
-SHRINKAGE, UNCERTAINTY = 0.1, 0.005
-# Below these, halves of a graph are not worth comparing.
-LEAST_NODES, LEAST_COLUMNS = 20, 4
 # Length of a vector, about, at which 1,000 epochs of the paper's probe suffice.
 LENGTH = 8.0
 
@@ -113,12 +104,11 @@ class Auto(Method[PreparedAuto]):
         problem = incomparable(scaled)
         if problem:
             note(f"{problem}: reliability cannot be estimated, and all channels count alike")
-            weights = np.ones(len(CHANNELS))
+            self.weights.fill_(len(CHANNELS) ** -0.5)
         else:
             found = agreements(scaled, channels_on(device), repeats=REPEATS, seed=0)
             self.agreement.copy_(torch.as_tensor(found))
-            weights = channel_weights(found.mean(axis=0))
-        self.weights.copy_(torch.as_tensor(weights / np.linalg.norm(weights)))
+            self.weights.copy_(torch.as_tensor(channel_weights(found.mean(axis=0))))
         sample = _sampled(scaled.num_nodes, sum(self.widths), generator).to(device)
         rows = torch.cat([part[sample] for part in self._weighted(prepared)], dim=1)
         mixing = leading_axes(rows, self.mixing.shape[1], generator)
@@ -142,76 +132,8 @@ class Auto(Method[PreparedAuto]):
         return result
 
     def findings(self) -> dict[str, Any]:
-        """Reliability and weight of every channel."""
-        values = self.agreement.double().cpu().numpy()
-        reliability, weights = values.diagonal(axis1=1, axis2=2), self.weights.cpu().numpy()
-        return {
-            name: {
-                "reliability": round(float(reliability[:, index].mean()), 4),
-                "deviation": round(float(reliability[:, index].std()), 4),
-                "weight": round(float(weights[index]), 4),
-            }
-            for index, name in enumerate(CHANNELS)
-        }
-
-
-def channel_weights(agreement: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights of the channels from their agreement across halves.
-
-    A channel counts by its reliability, the agreement with itself. A coarse one repeats itself even where it
-    is about nothing else, so it counts by the part of it that it has in common with finer ones: the squared
-    correlation, corrected for the unreliability of both, with neighbours or two hops, whichever is less.
-    """
-    reliability = agreement.diagonal().clip(min=0)
-    names = list(CHANNELS)
-    counted = reliability.copy()
-    for channel in map(names.index, COARSE):
-        for other in (names.index("neighbours"), names.index("two hops")):
-            norm = max(reliability[channel] * reliability[other], 1e-6)
-            common = np.clip(agreement[channel, other], 0, None) ** 2 / norm
-            counted[channel] = min(counted[channel], reliability[channel] * common)
-    drawn = SHRINKAGE * counted.max() + UNCERTAINTY
-    # Degrees are no features of a user's: without evidence they do not count.
-    counted[np.array(names) != "degrees"] += drawn
-    return counted
-
-
-def incomparable(graph: Graph) -> str:
-    """Why halves of a graph cannot be compared; empty if they can."""
-    if graph.num_nodes < LEAST_NODES:
-        return f"the graph has fewer than {LEAST_NODES} nodes"
-    if graph.num_features < LEAST_COLUMNS:
-        return f"the graph has fewer than {LEAST_COLUMNS} feature columns"
-    if graph.degrees.max() < 2:
-        return "no node has two neighbours"
-    return ""
-
-
-def column_scales(features: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """What is subtracted from feature columns, and what they are multiplied with.
-
-    Columns that are mostly not 0 are measurements with units of their own: they get mean 0 and deviation 1.
-    Others count or mark something: they keep their zeros and are divided by the root of their deviation, as
-    rare ones tell more, but not as much as their rarity says. Constant columns become 0.
-    """
-    entries = features.nnz if sparse.issparse(features) else np.count_nonzero(features)
-    measured = entries > DENSE_FROM * features.shape[0] * features.shape[1]
-    means = np.asarray(features.mean(axis=0, dtype=np.float64)).reshape(-1)
-    squares = np.asarray((features**2).mean(axis=0, dtype=np.float64)).reshape(-1)
-    variances = squares - means**2
-    deviations = np.sqrt(np.where(variances > 1e-10 * means**2, variances, 0))
-    scales = inverse(deviations if measured else np.sqrt(deviations))
-    return (means if measured else 0 * means).astype(np.float32), scales.astype(np.float32)
-
-
-def unit_features(features: Any, offsets: NDArray[np.float32], scales: NDArray[np.float32]) -> Features:
-    """Features with scaled columns, then rows of length 1 or 0."""
-    if sparse.issparse(features) and not offsets.any():
-        scaled = features @ sparse.diags_array(scales)
-        lengths = np.sqrt(scaled.multiply(scaled).sum(axis=1))
-        return sparse.csr_array(sparse.diags_array(inverse(lengths)) @ scaled, dtype=np.float32)
-    scaled = ((features.toarray() if sparse.issparse(features) else features) - offsets) * scales
-    return np.asarray(scaled * inverse(np.linalg.norm(scaled, axis=1))[:, None], dtype=np.float32)
+        """Reliability and weight of every channel; nothing where halves could not be compared."""
+        return channel_record(self.agreement.double().cpu().numpy()) if self.agreement.any() else {}
 
 
 def _sampled(num_rows: int, width: int, generator: torch.Generator) -> Tensor:

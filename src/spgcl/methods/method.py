@@ -129,6 +129,10 @@ class Method(nn.Module, Generic[P]):
         vectors = self.embed(prepared)
         return self.head(vectors) if hasattr(self, "head") else vectors
 
+    def findings(self) -> dict[str, Any]:
+        """What the method learned about the graph without being trained, for the record of a run."""
+        return {}
+
     def observe(self, prepared: P) -> dict[str, float]:
         """Numbers that show, without labels, how training goes; called between steps."""
         return {}

@@ -8,6 +8,7 @@ from spgcl.report.homophily import homophily
 from spgcl.report.material import Material
 from spgcl.report.points import map_data
 from spgcl.report.projected import Projection, plane_of_run
+from spgcl.report.reliability import without_labels
 from spgcl.report.scores import evaluation
 from spgcl.report.summary import summary
 
@@ -19,6 +20,8 @@ def describe_run(material: Material, *, say: Callable[[str], None], projection: 
     say("computing the map")
     plane = plane_of_run(material, projection)
     points = map_data(material, plane)
+    say("comparing halves of the graph")
+    signal = without_labels(material)
     say("measuring homophily")
     mixing = homophily(material)
     run = material.run
@@ -26,6 +29,7 @@ def describe_run(material: Material, *, say: Callable[[str], None], projection: 
         "title": f"{run.method} on {run.dataset}",
         "sections": [
             summary(material.folder, run, material.evaluation, material.graph.notes),
+            signal,
             training(run),
             {"id": "map", "title": "Map", "text": _map_words(material, plane.projection), "items": []},
             mixing,

@@ -25,6 +25,25 @@ def score_rows(record: Mapping[str, Any]) -> list[list[str]]:
     return rows
 
 
+RELIABILITY_COLUMNS = ("channel", "reliability", "deviation", "weight")
+
+
+def reliability_rows(record: Mapping[str, Any]) -> list[list[str]]:
+    """One row of `RELIABILITY_COLUMNS` per channel of a graph, and one for vectors."""
+    named = dict(record["channels"])
+    if record.get("vectors"):
+        named["the vectors"] = record["vectors"]
+    return [
+        [
+            name,
+            f"{channel['reliability']:.2f}",
+            f"{channel['deviation']:.2f}",
+            f"{channel['weight']:.2f}" if "weight" in channel else "-",
+        ]
+        for name, channel in named.items()
+    ]
+
+
 def deviation_over(record: Mapping[str, Any]) -> str:
     """What the deviation of the main score is taken over, such as "10 splits"."""
     return "{} {}".format(*_count(record["std_over"], record))

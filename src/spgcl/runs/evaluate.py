@@ -10,12 +10,21 @@ from numpy.typing import NDArray
 from spgcl.datasets import Splits
 from spgcl.engine.device import scoring_device
 from spgcl.errors import InputError, note
-from spgcl.evaluation import cluster, knn, link_scores, probe, score_predictions, tuned_probe
+from spgcl.evaluation import cluster, knn, link_scores, probe, score_predictions, split_half, tuned_probe
 from spgcl.evaluation.checks import task_digest
+from spgcl.evaluation.reliability import vector_reliability
 from spgcl.files import replacing
 from spgcl.graph import Graph
 from spgcl.methods import Supervision, find
-from spgcl.runs.record import Run, load_held_out, read_run, read_vectors, to_json, unfinished
+from spgcl.runs.record import (
+    Run,
+    load_held_out,
+    load_method,
+    read_run,
+    read_vectors,
+    to_json,
+    unfinished,
+)
 from spgcl.runs.sources import Loaded, resolve_recorded, training_graph
 
 # Embeddings, labels, splits.
@@ -53,11 +62,8 @@ def labelled(folder: Path, run: Run, labels: Path | None = None) -> Loaded:
     loaded = resolve_recorded(run.graph, labels)
     if not is_as_fitted(loaded.graph, run):
         note(f"{run.graph['source']} has changed since {folder} was fitted, the embeddings have not")
-    if loaded.labels is None and not run.hold_out_edges:
-        raise InputError(
-            f"{folder} has no labels to evaluate with; give them by --labels FILE, "
-            "or fit with --hold-out-edges for link prediction"
-        )
+    if loaded.labels is None and find(run.method).supervised:
+        raise InputError(f"{folder} has no labels to evaluate with; give them by --labels FILE")
     return loaded
 
 
@@ -78,7 +84,7 @@ def evaluate_run(
     device: str = "auto",
     progress: Callable[[float], None] | None = None,
 ) -> dict[str, Any]:
-    """Score a run's embeddings with labels, and on edges that it held out.
+    """Score a run's embeddings with labels, on edges that it held out, or else by their reliability.
 
     Args:
         folder: The run's folder.
@@ -102,7 +108,17 @@ def evaluate_run(
     held_out = load_held_out(folder)
     if held_out is not None:
         record["link_prediction"] = link_scores(embeddings, *held_out)
+    if loaded.labels is None:
+        record |= without_labels(folder, run, loaded.graph, device)
     return record
+
+
+def without_labels(folder: Path, run: Run, graph: Graph, device: str = "auto") -> dict[str, Any]:
+    """What can be said of a run without labels: how reliable its graph and its vectors are."""
+    trained_on = training_graph(graph, run.graph["options"], run.hold_out_edges, run.seed)[0]
+    target = scoring_device(device)
+    vectors = vector_reliability(load_method(folder).to(target), trained_on, device=target)
+    return {**(run.findings or split_half(trained_on, device=target)), "vectors": vectors}
 
 
 def require_same_nodes(node_ids: NDArray[Any], graph: Graph, folder: Path, run: Run) -> None:

@@ -13,6 +13,7 @@ import torch
 
 from spgcl.engine.device import forget_peak_memory, peak_memory_mib
 from spgcl.errors import InputError
+from spgcl.evaluation.verdict import verdict
 from spgcl.graph import Graph
 from spgcl.io import require_ids, write_embeddings
 from spgcl.methods import Supervision
@@ -178,6 +179,8 @@ def fit_run(
     run.status = "finished" if history.finished else "interrupted"
     run.steps, run.resumed_from = len(history.losses), history.resumed_from
     run.peak_memory_mib = peak_memory_mib(device)
+    channels = fitted.method.findings()
+    run.findings = {"channels": channels, "verdict": verdict(channels)} if channels else {}
     run.history = {"loss": history.losses, "observations": history.observations}
     write_run(folder, run)
     if history.finished:

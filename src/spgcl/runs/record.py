@@ -45,6 +45,7 @@ class Run:
         deterministic: Whether gradients are summed in a fixed order on CUDA too.
         supervision: Models, classes and digest of the labels that a supervised method was trained on.
         seconds: Wall-clock time of prepare, train and embed.
+        findings: What the method found out about the graph: reliability of its channels, and a verdict.
     """
 
     dataset: str
@@ -67,6 +68,7 @@ class Run:
     seconds: dict[str, float] = field(default_factory=dict)
     peak_memory_mib: float = 0.0
     history: dict[str, Any] = field(default_factory=dict)
+    findings: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=lambda: versions())
     format: int = FORMAT
 

@@ -23,7 +23,7 @@ CHANNELS = {
     "region": "the mean of S X ... S^16 X, with a twentieth of X",
     "degrees": "the degrees of the node, of its neighbours and of theirs",
 }
-# These are coarse: they repeat themselves well even where they tell little, see `spgcl.methods.auto`.
+# Coarse ones repeat themselves well even where they tell little, see `spgcl.methods.parts.weights`.
 COARSE = ("region", "degrees")
 REGION_HOPS = 16
 OWN_IN_REGION = 0.05

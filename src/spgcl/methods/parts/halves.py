@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy import sparse
 from torch import Tensor
 
 from spgcl.engine.tensors import GraphTensors, SparseMatrix
@@ -14,6 +15,9 @@ from spgcl.methods.parts.channels import Surroundings, dense
 # Nodes whose similarities are compared, and columns to which a random projection reduces a half.
 COMPARED = 2000
 SKETCHED = 256
+REPEATS = 5
+# Below these, halves of a graph are not worth comparing.
+LEAST_NODES, LEAST_COLUMNS = 20, 4
 
 # The channels of a graph: matrices with one row per node.
 Channels = Callable[[Graph], Sequence[Tensor]]
@@ -33,16 +37,17 @@ def channels_on(device: torch.device) -> Channels:
 
 
 def halves(graph: Graph, generator: np.random.Generator) -> tuple[Graph, Graph]:
-    """Two graphs on the same nodes, each with half of the edges and half of the feature columns."""
+    """Two graphs on the same nodes, each with half of the edges, and zeros in half of the feature columns."""
     sources = np.repeat(np.arange(graph.num_nodes), np.diff(graph.rows))
     edges = np.flatnonzero(graph.directed | (sources < graph.columns))
     order, columns = generator.permutation(edges), generator.permutation(graph.num_features)
-    first, second = (
-        graph.without_edges(sources[left_out], graph.columns[left_out]).with_features(
-            graph.features[:, np.sort(kept)]
-        )
-        for left_out, kept in zip(np.array_split(order, 2), np.array_split(columns, 2), strict=True)
-    )
+    made = []
+    for left_out, emptied in zip(np.array_split(order, 2), np.array_split(columns, 2), strict=True):
+        kept = np.ones(graph.num_features, dtype=np.float32)
+        kept[emptied] = 0
+        half = graph.without_edges(sources[left_out], graph.columns[left_out])
+        made.append(half.with_features(graph.features @ sparse.diags_array(kept)))
+    first, second = made
     return first, second
 
 
@@ -90,3 +95,14 @@ def _sketch(features: Tensor | SparseMatrix) -> Tensor:
         return dense(features)
     draws = torch.randn(width, SKETCHED, generator=torch.Generator().manual_seed(0))
     return features @ draws.to(features.values if isinstance(features, SparseMatrix) else features)
+
+
+def incomparable(graph: Graph) -> str:
+    """Why halves of a graph cannot be compared; empty if they can."""
+    if graph.num_nodes < LEAST_NODES:
+        return f"the graph has fewer than {LEAST_NODES} nodes"
+    if graph.num_features < LEAST_COLUMNS:
+        return f"the graph has fewer than {LEAST_COLUMNS} feature columns"
+    if graph.degrees.max() < 2:
+        return "no node has two neighbours"
+    return ""

@@ -1,0 +1,58 @@
+"""What split-half reliability says about a graph, in words."""
+
+from collections.abc import Mapping
+
+# Reliabilities up to this, or up to twice their deviation over halves, are taken for chance.
+CHANCE = 0.01
+# From this weight on, degrees count.
+DEGREES_COUNT = 0.1
+NEARBY = ("one hop", "two hops", "neighbours", "their neighbours")
+
+Channels = Mapping[str, Mapping[str, float]]
+
+
+def verdict(channels: Channels) -> list[str]:
+    """Sentences on where the signal is, whether edges help, what counts most, and what to try.
+
+    Args:
+        channels: Reliability, deviation and weight per channel, see `spgcl.evaluation.split_half`.
+    """
+    best = max(NEARBY, key=lambda name: channels[name]["reliability"])
+    own, near = channels["own"]["reliability"], channels[best]["reliability"]
+    if by_chance(channels["own"]) and by_chance(channels[best]):
+        return [
+            "Neither features nor neighbours repeat themselves in two halves of the graph: there is little "
+            "to learn from, or the graph is too small to tell.",
+            "Try: more feature columns or more edges. Vectors of any method may be noise.",
+        ]
+    numbers = f"reliability {near:.2f} ({best}), against {own:.2f} of a node's own features"
+    weights = _weights(channels)
+    if near <= own:
+        return [
+            f"Your edges say nothing about your features: {numbers}.",
+            weights,
+            "Try: auto, which keeps a node apart from its neighbours; methods that mix them may lose.",
+        ]
+    return [
+        f"Edges help: {numbers}.",
+        *_degrees(channels),
+        weights,
+        "Try: auto, then spgcl, which learns on smoothed features.",
+    ]
+
+
+def by_chance(channel: Mapping[str, float]) -> bool:
+    """Whether a reliability may be that of noise."""
+    return channel["reliability"] <= max(CHANCE, 2 * channel["deviation"])
+
+
+def _degrees(channels: Channels) -> list[str]:
+    if channels["degrees"]["weight"] < DEGREES_COUNT:
+        return []
+    return ["Structure helps: degrees go with the features around a node."]
+
+
+def _weights(channels: Channels) -> str:
+    heaviest = sorted(channels, key=lambda name: -channels[name]["weight"])[:3]
+    named = ", ".join(f"{name} ({channels[name]['weight']:.2f})" for name in heaviest)
+    return f"Auto gives most weight to {named}."

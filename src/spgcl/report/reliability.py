@@ -1,0 +1,28 @@
+"""What is known of a graph without labels: where its signal is, and how reliable the vectors are."""
+
+from typing import Any
+
+from spgcl.evaluation.reliability import split_half
+from spgcl.report.charts import Item, section, strip, strips, table, text
+from spgcl.report.material import Material
+from spgcl.report.words import RELIABILITY_COLUMNS, reliability_rows
+
+_WORDS = (
+    "Each bar compares what two halves of the graph show, with half of the edges and half of the feature "
+    "columns each: 1 is the same picture in both, 0 is chance."
+)
+
+
+def without_labels(material: Material) -> Item:
+    """The section about reliability, from the run's record or measured on its graph."""
+    found = material.run.findings or split_half(material.graph, device=material.device)
+    items: list[Any] = []
+    if found["channels"]:
+        rows = [
+            strip(name, [], 100 * channel["reliability"], 100 * channel["deviation"])
+            for name, channel in found["channels"].items()
+        ]
+        items.append(strips("Reliability by channel", rows, "reliability, percent", (0, 100)))
+        items.append(text(_WORDS))
+        items.append(table(RELIABILITY_COLUMNS, reliability_rows(found), "Numbers", folded=True))
+    return section("signal", "Where the signal is", items, " ".join(found["verdict"]))
