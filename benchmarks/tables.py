@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import auto_tables
 import score_tables
 import search_tables
 import speed_tables
@@ -89,7 +90,13 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
     }
     blocks["docs/methods/spgcl.md"] = summary
     blocks["docs/methods/node2vec.md"]["walks"] = sections.pop("walks")
+    blocks["docs/methods/auto.md"] |= {
+        "beside": auto_tables.beside_table(scores),
+        "ablation": auto_tables.ablation_table(measured["ablation"]),
+        "grid": auto_tables.grid_text(measured["grid"]),
+    }
     blocks |= {
+        "docs/choosing.md": {"choosing": auto_tables.choosing_table(measured["reliability"], scores)},
         "README.md": {**summary, "speed": speed_tables.speed_summary(measured["speed"])},
         "docs/data.md": {"datasets": dataset_table(), "differences": difference_table()},
         "docs/results.md": {

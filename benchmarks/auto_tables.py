@@ -1,0 +1,129 @@
+"""Tables about auto: beside other methods, part by part, on drawn graphs, and with its verdicts."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from markdown import NO_RESULTS, table
+from score_tables import Group, grouped
+
+from spgcl.datasets.entries import entries
+from spgcl.evaluation.verdict import NEARBY
+
+Record = dict[str, Any]
+# Defaults that train nothing, and their values set by hand.
+WITHOUT_TRAINING = (
+    ("raw", ""),
+    ("smoothed", ""),
+    ("smoothed", "joined=true"),
+    ("untrained", ""),
+    ("fastrp", ""),
+)
+
+
+def beside_table(scores: Sequence[Record]) -> str:
+    """SP-GCL's defaults, the best of the methods without training, and auto, under both probes."""
+    groups = grouped(scores)
+    ours = groups.get(("auto", None, ""), {})
+    if not ours:
+        return NO_RESULTS
+    rows = []
+    for name in filter(ours.__contains__, entries()):
+        cells = [name]
+        for probe in ("tuned", "paper"):
+            others = [_mean(groups, *choice, name, probe) for choice in WITHOUT_TRAINING]
+            best = max((value for value in others if value is not None), default=None)
+            rival, own = (_mean(groups, method, "", name, probe) for method in ("spgcl", "auto"))
+            cells += [_cell(rival), _cell(best), _cell(own)]
+        rows.append(cells)
+    columns = ["graph"]
+    for probe in ("tuned probe", "paper's probe"):
+        columns += [f"{probe}: SP-GCL", "best without training", "auto"]
+    return table(columns, rows)
+
+
+def _mean(groups: Mapping[Group, Any], method: str, given: str, name: str, probe: str) -> float | None:
+    """Mean test score of a method's defaults, with values set by hand."""
+    trainings = groups.get((method, None, given), {}).get(name)
+    return fmean(one["scores"][probe]["test"] for one in trainings) if trainings else None
+
+
+def _cell(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def ablation_table(lines: Sequence[Record]) -> str:
+    """Validation scores of variants as differences from auto, and their mean over graphs."""
+    found: dict[str, dict[str, float]] = defaultdict(dict)
+    for line in lines:
+        found[line["dataset"]][line["variant"]] = line["validation"]
+    whole = {name: found[name] for name in entries() if "auto" in found.get(name, {})}
+    if not whole:
+        return NO_RESULTS
+    variants = list(next(iter(whole.values())))[1:]
+    rows = [
+        [name, f"{scores['auto']:.2f}", *[_difference(scores, variant) for variant in variants]]
+        for name, scores in whole.items()
+    ]
+    gains = {
+        variant: [scores[variant] - scores["auto"] for scores in whole.values() if variant in scores]
+        for variant in variants
+    }
+    means = [f"{fmean(values):+.2f}" for values in gains.values()]
+    average = f"{fmean(scores['auto'] for scores in whole.values()):.2f}"
+    return table(["graph", "auto", *variants], [*rows, ["mean", average, *means]])
+
+
+def _difference(scores: Mapping[str, float], variant: str) -> str:
+    return f"{scores[variant] - scores['auto']:+.2f}" if variant in scores else "-"
+
+
+def grid_text(lines: Sequence[Record]) -> str:
+    """How far auto is behind the best of its rivals, in all and by homophily and signal."""
+    if not lines:
+        return NO_RESULTS
+    regrets = {line["graph"]: _regret(line) for line in lines}
+    within = 100 * fmean(regret <= 1 for regret in regrets.values())
+    trained = sum("spgcl" in line["scores"] for line in lines)
+    words = (
+        f"On {len(lines)} graphs, SP-GCL trained on {trained} of them, the mean regret is "
+        f"{fmean(regrets.values()):.2f} points; auto is within one point of the best of the others, or "
+        f"ahead, on {within:.0f} %. Mean regret, with the number of graphs:"
+    )
+    cells: dict[tuple[float, float], list[float]] = defaultdict(list)
+    for line in lines:
+        parameters = line["parameters"]
+        cells[parameters["homophily"], parameters["signal"]].append(regrets[line["graph"]])
+    signals = sorted({signal for _, signal in cells})
+    rows = [
+        [f"{homophily:g}", *[_regret_cell(cells.get((homophily, signal), [])) for signal in signals]]
+        for homophily in sorted({homophily for homophily, _ in cells})
+    ]
+    return f"{words}\n\n{table(['homophily', *[f'signal {signal:g}' for signal in signals]], rows)}"
+
+
+def _regret(line: Record) -> float:
+    tests = {name: scores["test"] for name, scores in line["scores"].items()}
+    return float(max(test for name, test in tests.items() if name != "auto") - tests["auto"])
+
+
+def _regret_cell(regrets: Sequence[float]) -> str:
+    return f"{fmean(regrets):.1f} ({len(regrets)})" if regrets else "-"
+
+
+def choosing_table(lines: Sequence[Record], scores: Sequence[Record]) -> str:
+    """What is known of every graph without labels, beside the scores of the choices."""
+    latest = {line["dataset"]: line for line in lines}
+    groups = grouped(scores)
+    choices = (("raw", ""), ("smoothed", ""), ("spgcl", ""), ("auto", ""))
+    rows = []
+    for name in filter(latest.__contains__, entries()):
+        channels = latest[name]["channels"]
+        best = max(NEARBY, key=lambda channel: channels[channel]["reliability"])
+        edges = "help" if channels[best]["reliability"] > channels["own"]["reliability"] else "say nothing"
+        tests = [_mean(groups, method, given, name, "tuned") for method, given in choices]
+        numbers = [f"{channels[channel]['reliability']:.2f}" for channel in ("own", best)]
+        rows.append([name, edges, *numbers, *map(_cell, tests)])
+    columns = ["graph", "edges", "own features", "best nearby", *[method for method, _ in choices]]
+    return table(columns, rows, text_columns=2) if rows else NO_RESULTS
