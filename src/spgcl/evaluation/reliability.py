@@ -58,9 +58,9 @@ def vector_reliability(
         return None
     target = torch.device(device)
 
-    def channels(half: Graph) -> list[Tensor]:
+    def channels(half: Graph) -> list[list[Tensor]]:
         vectors = comparable_rows(method.embed(method.prepare(half, target)))
-        return [torch.nn.functional.normalize(vectors, dim=1)]
+        return [[torch.nn.functional.normalize(vectors, dim=1)]]
 
     values = agreements(graph, channels, repeats=repeats, seed=seed)[:, 0, 0]
     return {"reliability": round(float(values.mean()), 4), "deviation": round(float(values.std()), 4)}

@@ -60,7 +60,7 @@ def test_halves_share_neither_edges_nor_columns(directed, sparse_features):
 
 def test_channels_are_those_of_a_naive_computation():
     graph = make_graph(40, 6, num_edges=90)
-    found = channels_on(CPU)(graph)
+    found = channels_on(CPU)(graph)[0]
     adjacency = graph.adjacency.toarray().astype(np.float64)
     looped = adjacency + np.eye(40)
     root = np.diag(looped.sum(axis=1) ** -0.5)
@@ -85,6 +85,20 @@ def repeated(columns, num_nodes=300, num_edges=1500, *, seed=0):
     return Graph.from_edges(*ends, np.ascontiguousarray(np.broadcast_to(values, (num_nodes, 64)), np.float32))
 
 
+def test_a_random_projection_does_not_lower_reliability(monkeypatch):
+    generator = np.random.default_rng(0)
+    classes = generator.integers(0, 10, 600)
+    counts = generator.random((600, 500)) < 0.02 + 0.2 * (classes[:, None] == np.arange(500) % 10)
+    ends = generator.integers(0, 600, (2, 3000))
+    graph = Graph.from_edges(*ends, counts.astype(np.float32))
+    exact = agreements(graph, channels_on(CPU), repeats=3, seed=0)
+    monkeypatch.setattr("spgcl.methods.parts.halves.SKETCHED", 120)
+    projected = agreements(graph, channels_on(CPU), repeats=3, seed=0)
+    own = NAMES.index("own")
+    assert len(channels_on(CPU)(graph)) == 2
+    assert projected[:, own, own].mean() == pytest.approx(exact[:, own, own].mean(), rel=0.1)
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_noise_has_reliability_0_and_copies_have_1():
     own = NAMES.index("own")
@@ -103,13 +117,13 @@ def test_the_order_of_nodes_and_columns_changes_no_channel():
     permuted = Graph.from_edges(
         position[sources], position[graph.columns], graph.features[order][:, ::-1].copy()
     )
-    for one, other in zip(channels_on(CPU)(graph), channels_on(CPU)(permuted), strict=True):
+    for one, other in zip(channels_on(CPU)(graph)[0], channels_on(CPU)(permuted)[0], strict=True):
         torch.testing.assert_close(one[order] @ one[order].T, other @ other.T, rtol=1e-4, atol=1e-5)
 
 
 def test_degrees_are_told_apart_without_any_spread():
     ring = Graph.from_edges(np.arange(30), (np.arange(30) + 1) % 30, np.eye(30, dtype=np.float32))
-    around = channels_on(CPU)(ring)[-1]
+    around = channels_on(CPU)(ring)[0][-1]
     assert not around.any() and around.isfinite().all()
     assert Surroundings.__dataclass_fields__.keys() == {"smoothing", "transitions", "log_degrees"}
 

@@ -1,6 +1,6 @@
 """Split-half agreement: do channels look alike when computed from other columns and other edges?"""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -12,26 +12,26 @@ from spgcl.engine.tensors import GraphTensors, SparseMatrix
 from spgcl.graph import Graph
 from spgcl.methods.parts.channels import Surroundings, dense
 
-# Nodes whose similarities are compared, and columns to which a random projection reduces a half.
+# Nodes whose similarities are compared, and columns to which a random projection reduces wider features.
 COMPARED = 2000
 SKETCHED = 256
 REPEATS = 5
 # Below these, halves of a graph are not worth comparing.
 LEAST_NODES, LEAST_COLUMNS = 20, 4
 
-# The channels of a graph: matrices with one row per node.
-Channels = Callable[[Graph], Sequence[Tensor]]
+# The channels of a graph, matrices with one row per node; several times, if they are random projections.
+Channels = Callable[[Graph], list[list[Tensor]]]
 
 
 def channels_on(device: torch.device) -> Channels:
     """The channels of `spgcl.methods.parts.channels`, with degrees described by the graph's own centres."""
 
-    def channels(graph: Graph) -> Sequence[Tensor]:
+    def channels(graph: Graph) -> list[list[Tensor]]:
         tensors = GraphTensors.of(graph, device)
         around = Surroundings.of(graph, tensors)
         centres = around.degree_centres()
-        features = _sketch(tensors.features)
-        return list(around.channels(features, centres, around.degrees(centres).mean(dim=0)))
+        means = around.degrees(centres).mean(dim=0)
+        return [list(around.channels(sketch, centres, means)) for sketch in _sketches(tensors.features)]
 
     return channels
 
@@ -61,17 +61,25 @@ def agreements(graph: Graph, channels: Channels, *, repeats: int, seed: int) -> 
     found = []
     for _ in range(repeats):
         nodes = torch.as_tensor(generator.permutation(graph.num_nodes)[:COMPARED])
-        both = [
-            [centred_similarities(rows[nodes.to(rows.device)]) for rows in channels(half)]
-            for half in halves(graph, generator)
-        ]
-        first, second = both
-        products = torch.stack([torch.stack([(one * other).sum() for other in second]) for one in first])
-        lengths = [torch.stack([one.square().sum() for one in half]).clamp(min=0).sqrt() for half in both]
-        norms = lengths[0][:, None] * lengths[1]
+        first, second = (_similarities(channels(half), nodes) for half in halves(graph, generator))
+        products = torch.stack(
+            [torch.stack([(one * other).sum() for other in second[0]]) for one in first[0]]
+        )
+        norms = (first[1][:, None] * second[1]).sqrt()
         values = torch.where(norms > 0, products / norms.clamp(min=torch.finfo(norms.dtype).tiny), 0)
         found.append(((values + values.T) / 2).double().cpu().numpy())
     return np.stack(found)
+
+
+def _similarities(looks: list[list[Tensor]], nodes: Tensor) -> tuple[list[Tensor], Tensor]:
+    """Centred similarities of each channel and their squared norms.
+
+    The noise of a random projection would add to a norm; it does not add to the product of two projections.
+    """
+    centred = [[centred_similarities(rows[nodes.to(rows.device)]) for rows in look] for look in looks]
+    squares = [(one * other).sum() for one, other in zip(centred[0], centred[-1], strict=True)]
+    means = [torch.stack(channel).mean(dim=0) for channel in zip(*centred, strict=True)]
+    return means, torch.stack(squares).clamp(min=0)
 
 
 def centred_similarities(rows: Tensor) -> Tensor:
@@ -88,13 +96,14 @@ def centred_similarities(rows: Tensor) -> Tensor:
     return similarities.fill_diagonal_(0)
 
 
-def _sketch(features: Tensor | SparseMatrix) -> Tensor:
-    """Dense features, projected at random to few columns if there are many."""
+def _sketches(features: Tensor | SparseMatrix) -> list[Tensor]:
+    """Dense features, or two random projections of them if there are many columns."""
     width = features.num_columns if isinstance(features, SparseMatrix) else features.shape[1]
-    if width <= SKETCHED:
-        return dense(features)
-    draws = torch.randn(width, SKETCHED, generator=torch.Generator().manual_seed(0))
-    return features @ draws.to(features.values if isinstance(features, SparseMatrix) else features)
+    if width <= 2 * SKETCHED:
+        return [dense(features)]
+    draws = torch.randn(width, 2 * SKETCHED, generator=torch.Generator().manual_seed(0))
+    values = features.values if isinstance(features, SparseMatrix) else features
+    return [features @ part.contiguous() for part in draws.to(values).chunk(2, dim=1)]
 
 
 def incomparable(graph: Graph) -> str:
