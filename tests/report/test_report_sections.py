@@ -17,14 +17,17 @@ from spgcl.evaluation import (
     predict_first_split,
     probe,
     score_predictions,
+    split_half,
     transformed_homophily,
     tuned_probe,
 )
 from spgcl.methods import METHODS
+from spgcl.methods.parts.channels import CHANNELS
 from spgcl.report.baselines import baselines
 from spgcl.report.curves import training
 from spgcl.report.homophily import count_pairs, homophily, row_fractions
 from spgcl.report.paper import Quoted, paper_figure
+from spgcl.report.reliability import without_labels
 from spgcl.report.scores import evaluation
 from spgcl.report.summary import repeating_command, summary
 from spgcl.report.words import score_rows, score_text
@@ -288,3 +291,16 @@ def test_the_papers_figure_stands_beside_the_run_on_its_graph_only(make_material
     material.run.graph["source"] = "/somewhere/cora.csv"
     rows = items_of(evaluation(material, silent), "strips")[0]["rows"]
     assert not [row for row in rows if row["role"] == "quoted"]
+
+
+def test_the_signal_of_the_graph_is_measured_or_taken_from_the_record(make_material):
+    material = make_material(60)
+    measured = without_labels(material)
+    strips, _, numbers = measured["items"]
+    assert [row["name"] for row in strips["rows"]] == list(CHANNELS)
+    own = split_half(material.graph)["channels"]["own"]
+    assert strips["rows"][0]["mean"] == pytest.approx(100 * own["reliability"], rel=1e-4)
+    assert numbers["rows"][0][1] == f"{own['reliability']:.2f}"
+    assert measured["text"] == " ".join(split_half(material.graph)["verdict"])
+    material.run.findings = {"channels": {}, "verdict": ["As recorded."]}
+    assert without_labels(material)["text"] == "As recorded." and not without_labels(material)["items"]
