@@ -125,6 +125,26 @@ def _regret_cell(regrets: Sequence[float]) -> str:
     return f"{fmean(regrets):.1f} ({len(regrets)})" if regrets else "-"
 
 
+def few_table(lines: Sequence[Record]) -> str:
+    """Auto, auto in 512 columns and the best of the methods without training, by labels per class."""
+    found: dict[str, dict[int, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    for line in lines:
+        found[line["dataset"]][line["labels_per_class"]][line["method"]] = line["test"]
+    counts = sorted({line["labels_per_class"] for line in lines})
+    own = ("auto", "auto, 512 columns")
+    rows = []
+    for name in filter(found.__contains__, entries()):
+        cells = [name]
+        for count in counts:
+            tests = found[name].get(count, {})
+            best = max((test for method, test in tests.items() if method not in own), default=None)
+            cells += [*[_cell(tests.get(method)) for method in own], _cell(best)]
+        rows.append(cells)
+    kinds = ("auto", "512 columns", "best other")
+    columns = ["graph", *[f"{count}: {kind}" for count in counts for kind in kinds]]
+    return table(columns, rows) if rows else NO_RESULTS
+
+
 def choosing_table(lines: Sequence[Record], scores: Sequence[Record]) -> str:
     """What is known of every graph without labels, beside the scores of the choices."""
     latest = {line["dataset"]: line for line in lines}

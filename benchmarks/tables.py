@@ -93,6 +93,7 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
     blocks["docs/methods/auto.md"] |= {
         "beside": auto_tables.beside_table(scores),
         "ablation": auto_tables.ablation_table(measured["ablation"]),
+        "few": auto_tables.few_table(measured["few_labels"]),
         "grid": auto_tables.grid_text(measured["grid"]),
     }
     blocks |= {
