@@ -86,6 +86,8 @@ def test_options_that_fit_no_graph_are_refused_before_one_is_read(tmp_path, caps
         ),
         (["--seed", "-1"], ["--seed"]),
         (["--seed", str(2**70)], ["--seed"]),
+        (["--seed", str(2**63 - 1), "--seeds", "2"], ["seed is 9223372036854775808"]),
+        (["--threads", "100000"], ["100000", "--threads"]),
         (["--seeds", "0"], ["--seeds"]),
         (["--format", "xlsx"], ["'xlsx'", "parquet"]),
         (["--set", "hidden=1000000"], ["out of memory", "bytes", "hidden"]),
@@ -244,6 +246,19 @@ def test_a_damaged_checkpoint_is_not_continued(tmp_path, earlier, capsys):
     line = refusal(capsys, "fit", "--out", earlier, "--steps", "3", "--resume", *QUICK)
     assert "checkpoint.safetensors is damaged" in line and "--overwrite" in line
     assert snapshot(tmp_path) == before
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_special_files_are_refused_at_once(files, earlier, tmp_path, capsys):
+    os.mkfifo(files / "pipe.csv")
+    (files / "link.csv").symlink_to("/dev/zero")
+    for name in ("pipe.csv", "link.csv"):
+        assert "pipe, a device" in refusal(capsys, "inspect", files / name, "--structural", "degree")
+        edges = [files / "edges.csv", "--features", files / name]
+        assert "pipe, a device" in refusal(capsys, "inspect", *edges)
+    (tmp_path / "run").mkdir()
+    os.mkfifo(tmp_path / "run" / "run.json")
+    assert "run.json: is a pipe" in refusal(capsys, "eval", tmp_path / "run")
 
 
 @pytest.mark.parametrize(

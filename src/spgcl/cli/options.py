@@ -79,10 +79,8 @@ def given_settings(pairs: list[str] | None, steps: int | None = None) -> dict[st
 
 def start_on(device: str, threads: int | None) -> "torch.device":
     """Set the threads and choose the device."""
-    import torch
-
-    from spgcl.engine.device import choose_device
+    from spgcl.engine.device import choose_device, use_threads
 
     if threads:
-        torch.set_num_threads(threads)
+        use_threads(threads)
     return choose_device(device)

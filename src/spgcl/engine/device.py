@@ -11,6 +11,7 @@ import torch
 from spgcl.errors import InputError, unknown
 
 T = TypeVar("T")
+MOST_THREADS = 1024
 Precision = Literal["auto", "float32", "tf32"]
 
 
@@ -50,6 +51,13 @@ def _fixed_order() -> Iterator[None]:
         yield
     finally:
         torch.set_deterministic_debug_mode(earlier)
+
+
+def use_threads(count: int) -> None:
+    """Compute on so many CPU threads; many more than any machine has would abort the process."""
+    if not 1 <= count <= MOST_THREADS:
+        raise InputError(f"{count} CPU threads; give 1 to {MOST_THREADS:,} (--threads)")
+    torch.set_num_threads(count)
 
 
 def choose_device(name: str) -> torch.device:

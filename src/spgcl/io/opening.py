@@ -23,10 +23,9 @@ def naming(origin: str | PathLike[str]) -> Iterator[None]:
 @contextmanager
 def opening(path: Path, kind: str) -> Iterator[None]:
     """Turn every failure to read `path` as a `kind` into an `InputError` of one line that names it."""
-    if path.is_dir():
-        raise InputError(f"{path}: is a directory; name a file in it")
     if not path.exists():
         raise InputError(f"{path}: no such file; check the path")
+    require_regular(path)
     try:
         with naming(path):
             yield
@@ -42,6 +41,14 @@ def opening(path: Path, kind: str) -> Iterator[None]:
         raise InputError(
             f"{path}: not a readable {kind}; is it truncated, or of another format? ({reason})"
         ) from None
+
+
+def require_regular(path: Path) -> None:
+    """Refuse a folder, and what may never end or never begin: pipes, devices, sockets."""
+    if path.is_dir():
+        raise InputError(f"{path}: is a directory; name a file in it")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: is a pipe, a device or a socket; copy its content to a file")
 
 
 def read_bytes(path: Path) -> bytes:

@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from spgcl.engine.device import choose_device
+from spgcl.engine.device import choose_device, use_threads
 from spgcl.errors import InputError, note
 from spgcl.evaluation.neighbours import most_similar
 from spgcl.graph import Graph
@@ -36,7 +35,7 @@ def embed_graph(
     """
     run = read_run(folder)
     # Both decide the bytes, which for the run's own graph are to be those that `fit` wrote.
-    torch.set_num_threads(threads or run.threads)
+    use_threads(threads or run.threads)
     target = choose_device("cpu" if device == "auto" and run.device == "cpu" else device)
     read = resolve_alike(graph, options or GraphOptions(), folder, run.graph).graph
     for remark in (*read.notes, unfinished(folder, run)):

@@ -12,6 +12,7 @@ from spgcl.engine.recording import initialising
 from spgcl.errors import InputError, NoFeaturesError, note
 from spgcl.evaluation.health import observer
 from spgcl.graph import Graph
+from spgcl.graph.checks import checked_seed
 from spgcl.io.embeddings import Format
 from spgcl.methods import Supervision, find, resolved_settings
 from spgcl.runs.fit import (
@@ -104,6 +105,7 @@ def plan(request: Request) -> Plan:
     if request.resume and request.overwrite:
         raise InputError("--resume and --overwrite contradict each other; choose one")
     # Before the graph, which may take long to read.
+    checked_seed(request.seed + request.seeds - 1)
     settings = resolved_settings(request.method, request.preset, request.graph, request.settings)
     request, loaded = _read(replace(request, settings=settings))
     supervision = _supervision(request.method, loaded)
