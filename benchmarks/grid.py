@@ -49,8 +49,8 @@ def drawn(number: int) -> dict[str, Any]:
     values: dict[str, Any] = {name: generator.choice(choices) for name, choices in GRID.items()}
     whole = ("num_nodes", "num_classes", "num_features")
     values = {name: int(value) if name in whole else float(value) for name, value in values.items()}
-    # A block holds no more edges than pairs.
-    most = values["num_nodes"] / values["num_classes"] / 2
+    # A block holds no more edges than half of its pairs.
+    most = 0.4 * values["num_nodes"] / values["num_classes"]
     return {**values, "average_degree": min(values["average_degree"], most), "seed": number}
 
 
