@@ -7,7 +7,7 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from markdown import NO_RESULTS, table
-from spaces import DRAWN
+from spaces import DRAWN, EARLIER
 
 from spgcl.datasets.entries import entries
 from spgcl.methods import METHODS, find, parameters
@@ -34,7 +34,7 @@ HOMOPHILIC = (
 HETEROPHILIC = ("chameleon", "squirrel", "actor", "twitch-de")
 # Trained methods in the order of the paper's tables.
 ORDER = sorted((name for name in METHODS if "steps" in parameters(find(name))), key="spgcl".__eq__)
-PRESETS = ("published", "validated", "paper", None)
+PRESETS = ("published", "validated", "paper", None, EARLIER)
 # Values set by hand that have their own row.
 VARIANTS = {("smoothed", "joined=true"): "smoothed, joined"}
 BOTH_PROBES = {"paper": "paper's probe", "tuned": "tuned probe"}
@@ -302,7 +302,8 @@ def _memory(trainings: Sequence[Record]) -> str:
 
 
 def _title(preset: str | None, given: str) -> str:
-    return (f"preset `{preset}`" if preset else "defaults") + (f", {given}" if given else "")
+    named = preset is not None and not preset.startswith("defaults")
+    return (f"preset `{preset}`" if named else preset or "defaults") + (f", {given}" if given else "")
 
 
 def _quoted(method: str, name: str) -> list[str]:

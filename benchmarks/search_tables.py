@@ -17,7 +17,7 @@ Record = dict[str, Any]
 
 PRESETS_HEAD = """\
 # Chosen on validation scores only, per graph: the winners of benchmarks/search.py, whose trials and scores
-# are in results/search.jsonl. Only what differs from the defaults is listed.
+# are in results/search.jsonl. Only what differs from the defaults is listed; where nothing does, they won.
 # Written by benchmarks/tables.py."""
 # The first candidate for SP-GCL's defaults, which the others are compared with, and the first trial beyond
 # the budget that every method has; results/README.md lists all.
@@ -62,7 +62,7 @@ def plainly_named(scores: Iterable[Record], records: Sequence[Record]) -> list[R
 
     `further` marks the scores of settings that were found beyond the budget that every method has.
     """
-    decided = cache(lambda method: _decided(records, method))
+    decided = cache(lambda method: finished(records, method))
 
     @cache
     def best(method: str, name: str, preset: str | None) -> int | None:
@@ -86,7 +86,7 @@ def found_table(records: Sequence[Record], methods: Iterable[str] = ("spgcl",)) 
     """What the search found, by method and graph: published and best validation score, trainings."""
     rows = []
     for method in methods:
-        for name, (trials, best) in _decided(records, method).items():
+        for name, (trials, best) in finished(records, method).items():
             scores = [
                 f"{fmean(trials[trial]):.2f} ({len(trials[trial])})" if trial in trials else "-"
                 for trial in (0, best)
@@ -97,7 +97,7 @@ def found_table(records: Sequence[Record], methods: Iterable[str] = ("spgcl",)) 
     return table(columns, rows, text_columns=3) if rows else NO_RESULTS
 
 
-def _decided(records: Sequence[Record], method: str) -> dict[str, tuple[dict[int, list[float]], int]]:
+def finished(records: Sequence[Record], method: str) -> dict[str, tuple[dict[int, list[float]], int]]:
     """Trials and winner of every graph whose search is done, in the order of the data sets."""
     found = validations(records, method)
     winners = {name: winner(found[name]) for name in entries() if name in found}
@@ -108,8 +108,8 @@ def searched_text(records: Sequence[Record], method: str, scores: Sequence[Recor
     """On which of SP-GCL's graphs a method was searched, and on which its winner has no test score."""
     if method not in spaces.SPACES:
         return ""
-    decided = _decided(records, method)
-    graphs = list(_decided(records, "spgcl"))
+    decided = finished(records, method)
+    graphs = list(finished(records, "spgcl"))
     done = [name for name in graphs if name in decided]
     left = [name for name in graphs if name not in decided]
     if not done:
@@ -134,7 +134,7 @@ def _further(decided: dict[str, tuple[dict[int, list[float]], int]]) -> dict[str
 
 def budget_text(records: Sequence[Record]) -> str:
     """Which methods were searched on which graphs, and which had more trials than the others."""
-    decided = {method: _decided(records, method) for method in spaces.SPACES}
+    decided = {method: finished(records, method) for method in spaces.SPACES}
     left = {name: [method for method in decided if name not in decided[method]] for name in decided["spgcl"]}
     done = [name for name, methods in left.items() if not methods]
     parts = [f"Every method was searched on {', '.join(done) or 'no graph yet'}."]
@@ -161,15 +161,14 @@ def presets_text(records: Sequence[Record]) -> str:
     sections = [PRESETS_HEAD]
     for method in METHODS:
         defaults = resolved_settings(method, None, "", {})
-        for name, (_, best) in _decided(records, method).items():
+        for name, (_, best) in finished(records, method).items():
             chosen = settings[method, name, best]
             lines = [
                 f"{key} = {json.dumps(chosen[key])}"
                 for key, default in defaults.items()
                 if key in chosen and chosen[key] != default
             ]
-            if lines:
-                sections.append("\n".join([f"[{method}.{name}]", *lines]))
+            sections.append("\n".join([f"[{method}.{name}]", *lines]))
     return "\n\n".join(sections) + "\n"
 
 
@@ -178,7 +177,7 @@ def _kind(trial: int) -> str:
     if trial < spaces.TRIALS:
         return "drawn" if trial else "published"
     if trial == spaces.DEFAULTS:
-        return "defaults"
+        return "earlier defaults"
     return "candidate" if FIRST_CANDIDATE <= trial < FIRST_FURTHER else "further trial"
 
 
@@ -212,7 +211,7 @@ def search_text(records: Sequence[Record]) -> str:
     """The budget of the search, and what it found for SP-GCL."""
     competed = [record for record in records if record["trial"] == spaces.DEFAULTS]
     pairs = {f"{record['method']} on {record['dataset']}" for record in competed}
-    also = f" The defaults competed as well for {', '.join(sorted(pairs))}." if pairs else ""
+    also = f" The earlier defaults competed as well for {', '.join(sorted(pairs))}." if pairs else ""
     return (
         f"Every method has {spaces.TRIALS} trials on every graph. The best {spaces.FINALISTS} are trained "
         f"with {spaces.MORE_SEEDS} more seeds.{also}\n\n{found_table(records)}"

@@ -165,6 +165,10 @@ TRIALS, FINALISTS, MORE_SEEDS = 25, 3, 2
 DEFAULTS = 50
 # The preset of a score whose setting is the best of these trials, for a method that had more.
 DRAWN = "drawn"
+# The preset of a score that was measured with the defaults before they were chosen over all graphs.
+EARLIER = "defaults (earlier)"
+# The same with a bias that batch norm subtracts again, which changes rounding alone.
+EARLIER_WITH_BIAS = "defaults (earlier, bias trained)"
 
 
 def finalists(first_scores: Mapping[Trial, float]) -> list[Trial]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import auto_tables
+import default_tables
 import score_tables
 import search_tables
 import speed_tables
@@ -107,6 +108,7 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
             "ranks": score_tables.ranks_table(named),
             "tenths": score_tables.tenths_table(measured["tenths"]),
             "search": search_tables.search_text(searched),
+            "defaults": default_tables.default_table(searched, scores),
         },
         "docs/speed.md": sections,
     }

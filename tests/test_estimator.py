@@ -331,7 +331,7 @@ def test_a_graph_that_is_named_like_a_benchmark_has_none_of_its_settings():
 def test_a_single_column_that_is_divided_away_is_named():
     graph = Graph.from_edges([0, 1, 2], [1, 2, 3], np.arange(1, 5, dtype=np.float32)[:, None])
     with pytest.warns(UserWarning, match="normalise_features=false"):
-        Embedder("dgi", steps=1, hidden=4).fit(graph)
+        Embedder("dgi", steps=1, hidden=4, normalise_features=True).fit(graph)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Embedder("dgi", steps=1, hidden=4, normalise_features=False).fit(graph)

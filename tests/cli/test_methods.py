@@ -5,7 +5,7 @@ from commands import answer, output, refusal
 
 def test_methods_by_name_have_explanations_and_presets(capsys):
     text, _ = output(capsys, "methods", "grace", "raw")
-    assert re.search(r"^temperature +0\.7 +float +\S+", text, re.M)
+    assert re.search(r"^temperature +0\.4 +float +\S+", text, re.M)
     assert "\npreset published: cora, citeseer, pubmed, " in text
     assert "raw: " in text and "spgcl: " not in text
     assert [method["name"] for method in answer(capsys, "methods", "grace")] == ["grace"]

@@ -43,13 +43,14 @@ TINY = {
     "walk_length": 6,
     "window": 2,
     "clusters": 8,
+    "structure_weight": 1.0,
 }
 # What a parameter needs to be switched on, where it would be idle at these sizes.
 CONTEXT: dict[tuple[str, str], dict[str, object]] = {
     ("afgrl", "clusters"): {"clusters": 4},
     ("afgrl", "clusterings"): {"clusters": 8, "clusterings": 1},
     ("afgrl", "cluster_steps"): {"clusters": 8, "cluster_steps": 1},
-    ("mvgrl", "time"): {"diffusion": "heat"},
+    ("mvgrl", "restart"): {"diffusion": "ppr"},
     ("spgcl", "batch_norm_rows"): {"batch_norm": "plain"},
     ("spgcl", "head_input"): {"activation": "prelu"},
     ("spgcl", "hops"): {"pool_size": 0},

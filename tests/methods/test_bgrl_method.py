@@ -15,6 +15,7 @@ from spgcl.methods.parts.augment import drop_edges, mask_features
 from spgcl.methods.parts.schedules import cosine_schedule
 
 TINY = {"hidden": 8, "embedding_width": 6, "predictor_width": 7, "steps": 6, "learning_rate": 0.05}
+TINY |= {"batch_norm": "affine"}
 make_graph = partial(graphs.make_graph, 50, 9, num_edges=120)
 fresh = partial(made_methods.fresh, BGRL, make_graph(), **TINY)
 

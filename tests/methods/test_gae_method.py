@@ -17,6 +17,7 @@ from spgcl.methods.parts.edge_keys import entry_keys, is_entry
 from spgcl.methods.parts.reconstruction import full_reconstruction, reconstruction, sampled_reconstruction
 
 TINY = {"hidden": 8, "embedding_width": 4, "steps": 6, "learning_rate": 0.05}
+TINY |= {"dropout": 0.0, "negative_ratio": 1, "normalise_features": True}
 make_graph = partial(graphs.make_graph, 30, 5, num_edges=60)
 each_kind = pytest.mark.parametrize("kind", [GAE, VGAE])
 

@@ -18,8 +18,15 @@ from spgcl.methods.gmi import GMI, adjacency_loss, jensen_shannon, other_nodes, 
 from spgcl.training.loop import train
 
 make_graph = partial(graphs.make_graph, 30, 12, num_edges=60, uneven=True)
-# The oracles have no batch norm, which is tested with the encoder.
-fresh = partial(made_methods.fresh, GMI, batch_norm="none")
+# The oracles have no batch norm, which is tested with the encoder, and all three terms.
+PAPER = {
+    "layers": 2,
+    "activation": "prelu",
+    "own_weight": 0.8,
+    "neighbour_weight": 1.0,
+    "structure_weight": 1.0,
+}
+fresh = partial(made_methods.fresh, GMI, batch_norm="none", **PAPER)
 
 
 def logistic(value):

@@ -53,9 +53,9 @@ def test_settings_above_their_defaults_are_lowered_first(name, settings, advice)
 @pytest.mark.parametrize(
     ("name", "settings", "others", "width", "advice"),
     [
-        ("dgi", {}, 10**9, 512, "lower hidden"),
-        ("dgi", {"hidden": 1024}, 10**9, 1024, "lower hidden"),
-        ("bgrl", {"embedding_width": 1024}, 10**9, 512, "lower hidden"),
+        ("dgi", {}, 10**9, 1024, "lower hidden"),
+        ("dgi", {"hidden": 2048}, 10**9, 2048, "lower hidden"),
+        ("bgrl", {"embedding_width": 2048}, 10**9, 512, "lower hidden"),
         ("spgcl", {"hidden": 2**22}, 2**22, 2**22, "lower hidden"),
         ("afgrl", {"hidden": 2**60}, 2**60, 2**60, "lower hidden"),
         ("afgrl", {"predictor_width": 2**30}, 2**30, 2**30, "lower predictor_width"),

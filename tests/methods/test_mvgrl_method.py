@@ -19,7 +19,7 @@ from spgcl.methods.parts.diffusion import heat, personalised_pagerank, sharpened
 
 make_graph = partial(graphs.make_graph, 30, 12, num_edges=60, uneven=True)
 # The oracles have no batch norm, which is tested with the encoder.
-fresh = partial(made_methods.fresh, MVGRL, batch_norm="none")
+fresh = partial(made_methods.fresh, MVGRL, batch_norm="none", diffusion="ppr", restart=0.2)
 
 
 def naive_loss(views, weight, bias):

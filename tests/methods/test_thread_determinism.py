@@ -11,6 +11,7 @@ SIZES |= {"walks": 2, "walk_length": 10}
 OTHERS = {
     "spgcl": {"hidden": 256, "steps": 6},
     "gae": {"steps": 10},
+    "gmi": {"structure_weight": 1.0, "activation": "prelu"},
     "mlp": {"hidden": 16},
     "gcn": {"hidden": 16},
     "afgrl": {"steps": 2, "clusters": 20, "clusterings": 1, "cluster_steps": 3},

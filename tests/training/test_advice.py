@@ -48,7 +48,7 @@ def products(name, num_nodes, settings):
         ("grace", NARROW),
         ("gca", NARROW),
         ("graphcl", {**NARROW, "first_view": "edges", "second_view": "edges"}),
-        ("gmi", NARROW),
+        ("gmi", {**NARROW, "structure_weight": 1.0}),
         ("gae", {**NARROW, "embedding_width": 32, "negative_ratio": 0}),
         ("vgae", {**NARROW, "embedding_width": 32, "negative_ratio": 0}),
         ("afgrl", {**NARROW, "predictor_width": 32}),
@@ -71,7 +71,7 @@ def test_the_work_over_pairs_grows_with_the_square_of_the_nodes(name, settings, 
         ("bgrl", {}),
         ("gae", {"negative_ratio": 2}),
         ("gmi", {"structure_weight": 0}),
-        ("gmi", {"rebuilt_rows": 16}),
+        ("gmi", {"structure_weight": 1.0, "rebuilt_rows": 16}),
     ],
 )
 def test_other_steps_go_over_no_pairs(name, settings):
@@ -92,7 +92,7 @@ def test_long_steps_on_the_processor_are_noted():
 @pytest.mark.parametrize(
     ("name", "settings", "change"),
     [
-        ("gmi", {"hidden": 256}, "rebuilt_rows=1000"),
+        ("gmi", {"hidden": 256, "structure_weight": 1.0}, "rebuilt_rows=1000"),
         ("gae", {"embedding_width": 256, "negative_ratio": 0}, "negative_ratio=1"),
         ("vgae", {"embedding_width": 256, "negative_ratio": 0}, "negative_ratio=1"),
     ],
@@ -118,8 +118,8 @@ def test_python_and_the_command_line_note_long_steps(monkeypatch, tmp_path, caps
 @pytest.mark.parametrize(
     ("name", "remedies"),
     [
-        ("dgi", ["learning_rate (now 0.001)", "features"]),
-        ("node2vec", ["learning_rate (now 0.005)"]),
+        ("dgi", ["learning_rate (now 0.0003)", "features"]),
+        ("node2vec", ["learning_rate (now 0.01)"]),
         ("raw", ["features"]),
         ("spectral", ["edges"]),
         ("fastrp", ["first_weight or second_weight or third_weight or fourth_weight or degree_penalty"]),

@@ -17,13 +17,13 @@ class DeepWalk(WalkMethod):
         self,
         num_features: int,
         *,
-        hidden: Width = 128,
+        hidden: Width = 256,
         walks: Size = 80,
-        walk_length: WalkLength = 40,
+        walk_length: WalkLength = 80,
         window: Size = 10,
-        negatives: Size = 5,
-        steps: Count = 2000,
-        learning_rate: Positive = 0.025,
+        negatives: Size = 1,
+        steps: Count = 1000,
+        learning_rate: Positive = 0.01,
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(hidden, walks, walk_length, window, negatives, steps, learning_rate, weight_decay)

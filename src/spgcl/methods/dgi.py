@@ -20,13 +20,13 @@ class DGI(Method):
         num_features: int,
         *,
         layers: Factor = 2,
-        hidden: Width = 512,
+        hidden: Width = 1024,
         activation: Activation = "prelu",
-        batch_norm: BatchNorm = "plain",
-        normalise_features: bool = True,
+        batch_norm: BatchNorm = "none",
+        normalise_features: bool = False,
         steps: Count = 300,
-        learning_rate: Positive = 1e-3,
-        weight_decay: float = 0.0,
+        learning_rate: Positive = 3e-4,
+        weight_decay: float = 1e-4,
     ) -> None:
         super().__init__(steps, learning_rate, weight_decay, normalise_features)
         self.encoder = Encoder(

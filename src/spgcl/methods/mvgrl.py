@@ -55,15 +55,15 @@ class MVGRL(Method[PreparedMVGRL]):
         hidden: Width = 512,
         activation: Activation = "prelu",
         batch_norm: BatchNorm = "plain",
-        normalise_features: bool = True,
-        diffusion: Literal["ppr", "heat"] = "ppr",
-        restart: Annotated[float, Range(least=0.01, most=1)] = 0.2,
-        time: Annotated[float, Range(most=100)] = 5.0,
+        normalise_features: bool = False,
+        diffusion: Literal["ppr", "heat"] = "heat",
+        restart: Annotated[float, Range(least=0.01, most=1)] = 0.4,
+        time: Annotated[float, Range(most=100)] = 10.0,
         keep: int = 0,
         sharpen: bool = False,
         steps: Count = 300,
-        learning_rate: Positive = 1e-3,
-        weight_decay: float = 0.0,
+        learning_rate: Positive = 3e-4,
+        weight_decay: float = 1e-5,
     ) -> None:
         super().__init__(steps, learning_rate, weight_decay, normalise_features)
         self.encoder, self.diffused_encoder = (

@@ -198,12 +198,12 @@ class SupervisedMethod(Method[PreparedTargets]):
         num_models: int,
         num_classes: int,
         *,
-        hidden: Width = 64,
-        dropout: Fraction = 0.5,
-        normalise_features: bool = False,
-        steps: Count = 200,
-        learning_rate: Positive = 0.01,
-        weight_decay: float = 0.0,
+        hidden: Width,
+        dropout: Fraction,
+        normalise_features: bool,
+        steps: Count,
+        learning_rate: Positive,
+        weight_decay: float,
     ) -> None:
         super().__init__(steps, learning_rate, weight_decay, normalise_features)
         self.classifiers = Classifiers(
@@ -242,8 +242,58 @@ class SupervisedGCN(SupervisedMethod):
 
     propagate = True
 
+    def __init__(
+        self,
+        num_features: int,
+        num_models: int,
+        num_classes: int,
+        *,
+        hidden: Width = 64,
+        dropout: Fraction = 0.2,
+        normalise_features: bool = False,
+        steps: Count = 500,
+        learning_rate: Positive = 0.01,
+        weight_decay: float = 5e-5,
+    ) -> None:
+        super().__init__(
+            num_features,
+            num_models,
+            num_classes,
+            hidden=hidden,
+            dropout=dropout,
+            normalise_features=normalise_features,
+            steps=steps,
+            learning_rate=learning_rate,
+            weight_decay=weight_decay,
+        )
+
 
 class SupervisedMLP(SupervisedMethod):
     """Two layers that predict classes without edges, one model per split, trained on its labels."""
 
     propagate = False
+
+    def __init__(
+        self,
+        num_features: int,
+        num_models: int,
+        num_classes: int,
+        *,
+        hidden: Width = 256,
+        dropout: Fraction = 0.5,
+        normalise_features: bool = False,
+        steps: Count = 500,
+        learning_rate: Positive = 0.003,
+        weight_decay: float = 5e-5,
+    ) -> None:
+        super().__init__(
+            num_features,
+            num_models,
+            num_classes,
+            hidden=hidden,
+            dropout=dropout,
+            normalise_features=normalise_features,
+            steps=steps,
+            learning_rate=learning_rate,
+            weight_decay=weight_decay,
+        )
