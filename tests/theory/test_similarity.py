@@ -82,3 +82,5 @@ def test_the_gap_misses_one_minus_phi_when_classes_cut_through_the_graph():
     assert found.phi == pytest.approx(0.6)
     assert not found.holds and found.uniform.gap == pytest.approx(0, abs=1e-9)
     assert "below" in found.verdict[0]
+    # Two equal classes and equal degrees: c (1 - phi) - c phi / (c - 1).
+    assert found.exact.gap == pytest.approx(2 * 0.4 - 2 * 0.6)
