@@ -12,6 +12,7 @@ from scipy.sparse.linalg import eigsh
 
 from spgcl.errors import InputError
 from spgcl.graph import Graph
+from spgcl.theory.spectrum import leading
 from spgcl.theory.transformed import pair_matrix, symmetric_normalised, transform, undirected
 
 Matrix = NDArray[np.float64]
@@ -211,7 +212,7 @@ def descend(matrix: sparse.csr_array, start: Matrix, steps: int) -> tuple[Matrix
 def _judged(pairs: sparse.csr_array, found: Matrix, steps: int) -> Descent:
     average = averaged(pairs)
     values, vectors = _leading(average, found.shape[1] + 1)
-    _, printed = _leading(symmetric_normalised(undirected(pairs)), found.shape[1])
+    printed = leading(undirected(pairs), found.shape[1]).vectors
     least = -float((np.maximum(values[:-1], 0) ** 2).sum())
     return Descent(
         excess=(factorisation_loss(average, found) - least) / -least,
