@@ -10,7 +10,7 @@ from spgcl.methods import METHODS
 SOURCE = Path(spgcl.__file__).parent
 ROOMS = [
     *("__init__", "errors", "files", "graph", "io", "datasets", "engine", "methods", "training"),
-    *("evaluation", "runs", "estimator", "report", "cli", "__main__"),
+    *("evaluation", "theory", "runs", "estimator", "report", "cli", "__main__"),
 ]
 TREES = {
     path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
@@ -119,7 +119,8 @@ def named(tree):
 def test_labels_are_met_only_where_they_may_be():
     """Nothing takes or holds them from the graph to the loop, and self-supervised methods read none.
 
-    Supervised methods meet them as a `Supervision`, of which training reads the shape of the task only.
+    Supervised methods meet them as a `Supervision`, of which training reads the shape of the task only. The
+    rooms below may: `evaluation` scores by labels, and `theory` compares nodes of one class with others.
     """
     supervised = {file_of(method.__module__) for method in METHODS.values() if method.supervised}
     supervised.add("methods/supervised.py")

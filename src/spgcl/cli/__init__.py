@@ -19,6 +19,7 @@ from spgcl.cli.methods import methods
 from spgcl.cli.output import note
 from spgcl.cli.report import report
 from spgcl.cli.similar import similar
+from spgcl.cli.theory import app as theory_app
 from spgcl.errors import InputError, Note
 
 app = typer.Typer(
@@ -36,6 +37,7 @@ app.command("inspect")(inspect)
 app.command("methods")(methods)
 app.command("report")(report)
 app.add_typer(datasets_app, name="datasets")
+app.add_typer(theory_app, name="theory")
 
 # The base of Typer's errors: new versions bring their own copy of Click, old ones use the installed one.
 ClickError: type[Exception] = typer.BadParameter.__mro__[2]

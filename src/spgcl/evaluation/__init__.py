@@ -1,4 +1,4 @@
-"""Scores of embeddings and statistics of graphs; besides supervised methods, only these use labels."""
+"""Scores of embeddings and statistics of graphs; besides these, theory and supervised methods use labels."""
 
 import importlib
 from typing import Any
