@@ -5,10 +5,8 @@ One line per graph and variant, appended to results/ablation.jsonl; what has a l
 python benchmarks/ablation.py cora chameleon
 """
 
-import argparse
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -16,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from record import RESULTS, append, command_line, machine, read_lines
-from trainings import embeddings_of, validation_of
+from trainings import embeddings_of, graphs_parser, validation_of
 
 import spgcl
 from spgcl import Dataset
@@ -95,12 +93,7 @@ def measure(dataset: Dataset, variant: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("datasets", nargs="+", metavar="GRAPH")
-    parser.add_argument("--results", type=Path, default=RESULTS / "ablation.jsonl")
-    arguments = parser.parse_args()
+    arguments = graphs_parser(__doc__, RESULTS / "ablation.jsonl").parse_args()
     known = {(line["dataset"], line["variant"]) for line in read_lines(arguments.results)}
     more = partial(machine, CPU)
     for name in arguments.datasets:

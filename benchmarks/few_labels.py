@@ -6,15 +6,13 @@ as many nodes per class for validation as for training, the others for the test.
 python benchmarks/few_labels.py cora chameleon
 """
 
-import argparse
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from record import RESULTS, append, command_line, machine
-from trainings import embeddings_of
+from trainings import embeddings_of, graphs_parser
 
 import spgcl
 from spgcl.datasets import Splits
@@ -49,12 +47,7 @@ def few(labels: NDArray[np.int64], count: int) -> Splits | None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("datasets", nargs="+", metavar="GRAPH")
-    parser.add_argument("--results", type=Path, default=RESULTS / "few_labels.jsonl")
-    arguments = parser.parse_args()
+    arguments = graphs_parser(__doc__, RESULTS / "few_labels.jsonl").parse_args()
     cpu = torch.device("cpu")
     more = {**machine(cpu), "command": command_line("few_labels.py", arguments.results)}
     for name in arguments.datasets:

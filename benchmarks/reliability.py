@@ -3,23 +3,16 @@
 python benchmarks/reliability.py cora chameleon
 """
 
-import argparse
-from pathlib import Path
-
 import torch
 from record import RESULTS, append, command_line, machine
+from trainings import graphs_parser
 
 import spgcl
 from spgcl.evaluation import split_half
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("datasets", nargs="+", metavar="GRAPH")
-    parser.add_argument("--results", type=Path, default=RESULTS / "reliability.jsonl")
-    arguments = parser.parse_args()
+    arguments = graphs_parser(__doc__, RESULTS / "reliability.jsonl").parse_args()
     for name in arguments.datasets:
         found = split_half(spgcl.load(name))
         more = {

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -55,6 +56,16 @@ def argument_parser(description: str | None) -> argparse.ArgumentParser:
         help="GRAPH for every --method, or METHOD:GRAPH for one",
     )
     parser.add_argument("--method", action="append", help="repeat for several (default: spgcl)")
+    return parser
+
+
+def graphs_parser(description: str | None, results: Path) -> argparse.ArgumentParser:
+    """A parser of graphs and of the file that their lines go to."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("datasets", nargs="+", metavar="GRAPH")
+    parser.add_argument("--results", type=Path, default=results)
     return parser
 
 
