@@ -259,6 +259,8 @@ def test_special_files_are_refused_at_once(files, earlier, tmp_path, capsys):
     (tmp_path / "run").mkdir()
     os.mkfifo(tmp_path / "run" / "run.json")
     assert "run.json: is a pipe" in refusal(capsys, "eval", tmp_path / "run")
+    os.mkfifo(tmp_path / "page.html")
+    assert "page.html: is a pipe" in refusal(capsys, "report", earlier, "--out", tmp_path / "page.html")
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ from spgcl.theory.similarity import compared, similarity
 from spgcl.theory.transformed import symmetric_normalised, transform
 
 
-def by_loops(representations, labels, chances):
+def by_loops(representations, labels, probabilities):
     """Means and sums over all ordered pairs, one pair at a time."""
     mass, weight = {True: 0.0, False: 0.0}, {True: 0.0, False: 0.0}
     for one in range(len(labels)):
         for other in range(len(labels)):
-            alike, drawn = bool(labels[one] == labels[other]), chances[one] * chances[other]
+            alike, drawn = bool(labels[one] == labels[other]), probabilities[one] * probabilities[other]
             mass[alike] += drawn * (representations[one] @ representations[other])
             weight[alike] += drawn
     return mass[True] / weight[True], mass[False] / weight[False], mass[True], mass[False]
@@ -20,9 +20,9 @@ def by_loops(representations, labels, chances):
 def test_pairs_against_loops():
     generator = np.random.default_rng(0)
     representations, labels = generator.normal(size=(25, 3)), generator.integers(0, 4, 25)
-    chances = generator.dirichlet(np.ones(25))
-    found = compared(representations, labels, chances)
-    expected = by_loops(representations, labels, chances)
+    probabilities = generator.dirichlet(np.ones(25))
+    found = compared(representations, labels, probabilities)
+    expected = by_loops(representations, labels, probabilities)
     np.testing.assert_allclose((found.same, found.other, found.same_mass, found.other_mass), expected)
     assert found.gap == pytest.approx(expected[0] - expected[1])
     assert found.difference == pytest.approx(expected[2] - expected[3])
@@ -37,8 +37,8 @@ def test_both_sides_against_loops():
     factors = vectors[:, -4:] * np.sqrt(values[-4:])
     representations = factors / np.sqrt(degrees / degrees.sum())[:, None]
     uniform = np.full(60, 1 / 60)
-    for pairs, chances in ((found.uniform, uniform), (found.by_degree, degrees / degrees.sum())):
-        expected = by_loops(representations, labels, chances)
+    for pairs, probabilities in ((found.uniform, uniform), (found.by_degree, degrees / degrees.sum())):
+        expected = by_loops(representations, labels, probabilities)
         np.testing.assert_allclose((pairs.same, pairs.other, pairs.same_mass, pairs.other_mass), expected)
     left = ((matrix - factors @ factors.T) ** 2).sum() / (matrix**2).sum()
     assert found.loss_fraction == pytest.approx(left)
@@ -56,8 +56,10 @@ def test_at_a_loss_of_zero_the_parts_are_one_minus_phi_and_phi():
     adjacency = transform(graph, positives=3).adjacency
     matrix, degrees = symmetric_normalised(adjacency).toarray(), adjacency.toarray().sum(axis=1)
     assert degrees.min() < degrees.max()
-    chances = degrees / degrees.sum()
-    products = matrix / np.sqrt(np.outer(chances, chances)) * np.outer(chances, chances)
+    probabilities = degrees / degrees.sum()
+    products = (
+        matrix / np.sqrt(np.outer(probabilities, probabilities)) * np.outer(probabilities, probabilities)
+    )
     same = products[labels[:, None] == labels].sum()
     assert found.exact.same_mass == pytest.approx(same) == pytest.approx(1 - found.phi)
     assert found.exact.difference == pytest.approx(1 - 2 * found.phi)

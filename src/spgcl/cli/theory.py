@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spgcl.cli.options import JsonOption, LabelsOption, takes_options
+from spgcl.cli.options import GraphArgument, JsonOption, LabelsOption, takes_options
 from spgcl.cli.output import note, print_json, print_table
 from spgcl.errors import InputError
 from spgcl.runs.options import GraphOptions
@@ -19,7 +19,6 @@ app = typer.Typer(help="The paper's theorems as numbers on a graph.", no_args_is
 
 DEFAULT = "csbm-heterophilic"
 
-GraphArgument = Annotated[str, typer.Argument(help="A data set's name, or a path to a graph.")]
 DeltaOption = Annotated[float, typer.Option("--delta", help="Probability with which a bound may fail.")]
 PositivesOption = Annotated[
     int, typer.Option("--positives", min=1, help="How many nodes each node selects, K_pos in the paper.")

@@ -51,6 +51,12 @@ def require_regular(path: Path) -> None:
         raise InputError(f"{path}: is a pipe, a device or a socket; copy its content to a file")
 
 
+def read_text(path: Path, errors: str = "strict") -> str:
+    """The text of one of our own files, which may have become something else since it was written."""
+    require_regular(path)
+    return path.read_text(encoding="utf-8", errors=errors)
+
+
 def read_bytes(path: Path) -> bytes:
     """The content of a file, unpacked if it is gzipped, whatever its name."""
     with opening(path, "gzip file"):

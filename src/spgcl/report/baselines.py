@@ -11,6 +11,7 @@ from spgcl.evaluation.checks import task_digest
 from spgcl.evaluation.linear_probe import probe
 from spgcl.evaluation.tuned import tuned_probe
 from spgcl.files import replacing
+from spgcl.io.opening import read_text
 from spgcl.methods import find, parameters
 from spgcl.report.material import Material
 from spgcl.runs.record import to_json
@@ -31,7 +32,7 @@ def baselines(material: Material, say: Callable[[str], None]) -> dict[str, dict[
     key = {"protocol": protocol if protocol == "tuned" else "paper", "task": task}
     path = material.folder / "baselines.json"
     if path.exists():
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = json.loads(read_text(path))
         if {name: record.get(name) for name in key} == key:
             return dict(record["rows"])
     rows = {}

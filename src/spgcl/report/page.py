@@ -9,6 +9,7 @@ from pathlib import Path
 from spgcl import __version__
 from spgcl.errors import InputError
 from spgcl.files import replacing
+from spgcl.io.opening import read_text
 from spgcl.report.charts import Item
 
 # Only files that begin with this are replaced: they are earlier pages.
@@ -33,7 +34,7 @@ def require_replaceable(path: Path) -> None:
     if path.is_dir() or not path.parent.is_dir():
         reason = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
         raise InputError(f"{path} cannot be written: {reason}; choose another --out")
-    if path.exists() and _MARK not in path.read_text(encoding="utf-8", errors="replace")[:1000]:
+    if path.exists() and _MARK not in read_text(path, errors="replace")[:1000]:
         raise InputError(f"{path} exists and is not a page of spgcl; choose another --out")
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from spgcl.engine.device import scoring_device
 from spgcl.errors import InputError, note
 from spgcl.evaluation.checks import task_digest
-from spgcl.io.opening import require_regular
+from spgcl.io.opening import read_text
 from spgcl.report.columns import read_columns
 from spgcl.report.comparison import compare_runs
 from spgcl.report.material import Material
@@ -143,9 +143,8 @@ def _stored_evaluation(folder: Path) -> dict[str, Any] | None:
     path = folder / "eval.json"
     if not path.exists():
         return None
-    require_regular(path)
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
+        return dict(json.loads(read_text(path)))
     except (ValueError, TypeError) as error:
         raise InputError(f"{path} cannot be read ({error}); run spgcl eval {folder} again") from None
 

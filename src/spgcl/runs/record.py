@@ -20,7 +20,7 @@ from spgcl import __version__
 from spgcl.errors import InputError
 from spgcl.files import replacing
 from spgcl.io.embeddings import Format, read_embeddings
-from spgcl.io.opening import require_regular
+from spgcl.io.opening import read_text
 from spgcl.methods import create
 from spgcl.methods.method import Method
 from spgcl.runs.sources import HeldOut
@@ -111,9 +111,8 @@ def to_json(record: Any) -> str:
 def read_run(folder: Path) -> Run:
     """Read `run.json`; one of another format is refused with the version that wrote it."""
     path = folder / "run.json"
-    require_regular(path)
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = json.loads(read_text(path))
     except FileNotFoundError:
         retrainings = sorted(path.parent.name for path in folder.glob("seed-*/run.json"))
         if retrainings:

@@ -155,10 +155,10 @@ def contrastive_loss(representations: Matrix, selected: NDArray[np.int64]) -> fl
 
 def contrastive_loss_by_degree(representations: Matrix, adjacency: sparse.csr_array) -> float:
     """The loss that the proof of Lemma 1 passes through: an edge drawn uniformly, two nodes by degree."""
-    chances = adjacency.sum(axis=1) / adjacency.sum()
+    probabilities = adjacency.sum(axis=1) / adjacency.sum()
     ends = adjacency.tocoo().coords
     attraction = float((representations[ends[0]] * representations[ends[1]]).sum()) / adjacency.nnz
-    products = representations.T @ (chances[:, None] * representations)
+    products = representations.T @ (probabilities[:, None] * representations)
     return float((products**2).sum() - 2 * attraction)
 
 
@@ -181,9 +181,9 @@ def identities(selected: NDArray[np.int64], representations: Matrix) -> Identiti
     pairs = pair_matrix(selected)
     adjacency = undirected(pairs)
     normalised, average = symmetric_normalised(adjacency), averaged(pairs)
-    chances = np.asarray(adjacency.sum(axis=1) / adjacency.sum())
+    probabilities = np.asarray(adjacency.sum(axis=1) / adjacency.sum())
     factors = representations / np.sqrt(len(representations))
-    weighted = representations * np.sqrt(chances)[:, None]
+    weighted = representations * np.sqrt(probabilities)[:, None]
     loss = contrastive_loss(representations, selected)
     size = float(((factors.T @ factors) ** 2).sum()) + abs(loss)
     by_degree = contrastive_loss_by_degree(representations, adjacency)

@@ -111,8 +111,8 @@ def similarity(
     spectrum = leading(adjacency, dimensions)
     used = np.maximum(spectrum.values, 0)
     degrees = np.asarray(adjacency.sum(axis=1))
-    chances = degrees / degrees.sum()
-    representations = spectrum.vectors * np.sqrt(used) / np.sqrt(chances)[:, None]
+    probabilities = degrees / degrees.sum()
+    representations = spectrum.vectors * np.sqrt(used) / np.sqrt(probabilities)[:, None]
     matrix = symmetric_normalised(adjacency)
     phi = disagreement(adjacency, kept)
     total = float((matrix.data**2).sum())
@@ -124,24 +124,26 @@ def similarity(
         phi_printed=phi * adjacency.nnz / len(kept) ** 2,
         loss_fraction=float(1 - (used**2).sum() / total),
         uniform=compared(representations, kept, np.full(len(kept), 1 / len(kept))),
-        by_degree=compared(representations, kept, chances),
-        exact=_parted(1 - phi, phi, kept, chances),
+        by_degree=compared(representations, kept, probabilities),
+        exact=_parted(1 - phi, phi, kept, probabilities),
     )
 
 
 def compared(
-    representations: NDArray[np.float64], labels: NDArray[np.int64], chances: NDArray[np.float64]
+    representations: NDArray[np.float64], labels: NDArray[np.int64], probabilities: NDArray[np.float64]
 ) -> Pairs:
     """Inner products over ordered pairs whose ends are drawn independently with the given probabilities.
 
     The sum over pairs of one class is the squared length of the class's sum, so no pair is visited.
     """
-    indicator = np.eye(int(labels.max()) + 1)[labels] * chances[:, None]
+    indicator = np.eye(int(labels.max()) + 1)[labels] * probabilities[:, None]
     sums = indicator.T @ representations
     same = float((sums**2).sum())
-    return _parted(same, float((sums.sum(axis=0) ** 2).sum()) - same, labels, chances)
+    return _parted(same, float((sums.sum(axis=0) ** 2).sum()) - same, labels, probabilities)
 
 
-def _parted(same: float, other: float, labels: NDArray[np.int64], chances: NDArray[np.float64]) -> Pairs:
-    alike = float((np.bincount(labels, weights=chances) ** 2).sum())
+def _parted(
+    same: float, other: float, labels: NDArray[np.int64], probabilities: NDArray[np.float64]
+) -> Pairs:
+    alike = float((np.bincount(labels, weights=probabilities) ** 2).sum())
     return Pairs(same / alike, other / (1 - alike), same, other)
