@@ -38,6 +38,17 @@ PAPER_MEMORY = {
 }
 
 
+def shown(records: Sequence[Record]) -> list[Record]:
+    """What documents show: one machine per kind of device, the last, in the number format that `fit` uses."""
+    last = {record["device"]: machine_of(record) for record in records}
+    return [
+        record
+        for record in records
+        if machine_of(record) == last[record["device"]]
+        and (record["device"] == "cpu" or record.get("precision") != "float32")
+    ]
+
+
 def by_machine(records: Iterable[Record]) -> dict[str, list[Record]]:
     """The latest record of every graph and setting, by machine; graphs in the paper's order, then others."""
     found: dict[str, dict[tuple[str, str], Record]] = defaultdict(dict)

@@ -83,7 +83,9 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
     scores, searched = measured["scores"], measured["search"]
     named = search_tables.plainly_named(scores, searched)
     best = score_tables.best_of(named, "paper")
-    sections = {name: section(measured[name]) for name, section in speed_tables.SECTIONS.items()}
+    sections = {
+        name: section(speed_tables.shown(measured[name])) for name, section in speed_tables.SECTIONS.items()
+    }
     summary = {"results": score_tables.summary_table(scores)}
     blocks = {
         f"docs/methods/{name}.md": {"scores": method_section(name, best, searched, scores)}
@@ -99,7 +101,7 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
     }
     blocks |= {
         "docs/choosing.md": {"choosing": auto_tables.choosing_table(measured["reliability"], scores)},
-        "README.md": {**summary, "speed": speed_tables.speed_summary(measured["speed"])},
+        "README.md": {**summary, "speed": speed_tables.speed_summary(speed_tables.shown(measured["speed"]))},
         "docs/data.md": {"datasets": dataset_table(), "differences": difference_table()},
         "docs/results.md": {
             "budget": search_tables.budget_text(searched),

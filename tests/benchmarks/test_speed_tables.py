@@ -5,6 +5,7 @@ from speed_tables import (
     memory_section,
     paired_section,
     scale_section,
+    shown,
     speed_section,
     speed_summary,
     walks_section,
@@ -58,6 +59,17 @@ def test_the_latest_record_of_a_setting_counts_and_machines_are_apart():
     # Only CUDA has a choice of how products are computed.
     assert text.count("| cora | tf32 | 1.000") == text.count("| cora | float32 | 1.000") == 1
     assert "### a processor, 1 thread\n" in text
+
+
+def test_documents_show_the_last_machine_per_kind_of_device_and_the_format_of_fit():
+    cpu, cuda = ({"device": device, "precision": "float32"} for device in ("cpu", "cuda"))
+    records = [
+        speed_record("earlier", **cpu, processor="another"),
+        speed_record("cpu", **cpu),
+        speed_record("tf32", **cuda | {"precision": "tf32"}),
+        speed_record("float32", **cuda),
+    ]
+    assert [record["dataset"] for record in shown(records)] == ["cpu", "tf32"]
 
 
 def test_the_authors_figures_are_shown_for_their_machine():

@@ -115,8 +115,8 @@ def test_captured_epochs_are_the_computed_ones(task, uneven_splits, monkeypatch)
     # Computed on a side stream, replayed three times, and the rest of a round.
     for epochs in (20, 20, 20, 20, 7):
         torch.testing.assert_close(captured.advance(epochs), computed.advance(epochs), rtol=1e-4, atol=1e-4)
-    assert captured._recording is not None
-    assert computed._recording is None
+    assert captured._replay is not None
+    assert computed._replay is None
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
