@@ -1,4 +1,7 @@
 import gzip
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -257,3 +260,16 @@ def test_a_long_list_with_one_bad_row_names_it(write):
     rows[150_000] = "1,2,3"
     with refusing("row 150001: expected 2 cells, found 3"):
         read(write("e.csv", "\n".join(rows)))
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="counts threads as Linux lists them")
+def test_a_small_file_starts_no_workers(tmp_path):
+    # A process that ended while they started was aborted. Arrow always starts one thread to read.
+    (tmp_path / "edges.csv").write_text("source,target\na,b\nb,c\n")
+    program = (
+        "import os, sys; from spgcl.io.read import read_graph; import pyarrow.csv, pyarrow.compute, scipy\n"
+        "before = len(os.listdir('/proc/self/task')); read_graph(sys.argv[1], structural='degree')\n"
+        "sys.exit(len(os.listdir('/proc/self/task')) - before)"
+    )
+    started = subprocess.run([sys.executable, "-c", program, tmp_path / "edges.csv"], check=False)
+    assert started.returncode == 1

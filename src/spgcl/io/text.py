@@ -98,7 +98,12 @@ class TextTable:
         try:
             table = arrow_csv.read_csv(
                 pa.BufferReader(pa.py_buffer(self._content)),
-                read_options=arrow_csv.ReadOptions(column_names=names, block_size=block_size),
+                read_options=arrow_csv.ReadOptions(
+                    column_names=names,
+                    block_size=block_size,
+                    # A process that ends while Arrow still starts its threads is aborted.
+                    use_threads=len(self._content) > block_size,
+                ),
                 parse_options=arrow_csv.ParseOptions(
                     delimiter=self._delimiter, newlines_in_values=b'"' in self._content
                 ),
