@@ -16,7 +16,6 @@ from spgcl.errors import InputError
 
 # Seconds to wait for processes that read a folder; they need milliseconds, unless they are stopped.
 PATIENCE = 60.0
-ABANDONED = 3600.0
 _REMEDIES = {
     errno.ENOSPC: "make room, or choose another folder",
     errno.EDQUOT: "make room, or choose another folder",
@@ -29,29 +28,26 @@ _EXCHANGE, _HERE = 2, -100
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path in the same folder; it replaces `path` when the block succeeds.
 
-    If the process is killed, `path` stays as it was. The temporary name is this process's own.
+    If the process is killed, `path` stays as it was. The temporary name is this process's own, and locked;
+    what killed processes left under such names is removed.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        yield temporary
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        with _descriptor(temporary, os.O_RDWR | os.O_CREAT) as file:
+            _try_lock(file)
+            yield temporary
+            os.fsync(file)
+            temporary.replace(path)
         sync_folder(path.parent)
-        _remove_abandoned(path)
+        for part in path.parent.glob(f".{glob.escape(path.name)}.*part"):
+            with suppress(OSError), _descriptor(part) as abandoned:
+                _lock(abandoned)
+                part.unlink()
     except OSError as error:
         raise unwritable(path, error) from None
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-
-
-def _remove_abandoned(path: Path) -> None:
-    """Remove temporary files of the same name to which no process has written for an hour: theirs is dead."""
-    for part in path.parent.glob(f".{glob.escape(path.name)}.*part"):
-        with suppress(OSError):
-            if time.time() - part.stat().st_mtime > ABANDONED:
-                part.unlink()
 
 
 def unwritable(path: Path, error: OSError) -> InputError:
@@ -75,8 +71,8 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def _descriptor(path: Path) -> Iterator[int]:
-    opened = os.open(path, os.O_RDONLY)
+def _descriptor(path: Path, flags: int = os.O_RDONLY) -> Iterator[int]:
+    opened = os.open(path, flags, 0o666)
     try:
         yield opened
     finally:
@@ -153,20 +149,24 @@ def _who() -> str:
 def _try_lock(descriptor: int, *, shared: bool = False) -> bool:
     """Lock an open file unless another process has; true also where the file system knows no locks."""
     try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            # Far behind the text, which others may read.
-            os.lseek(descriptor, 1 << 20, os.SEEK_SET)
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-            os.lseek(descriptor, 0, os.SEEK_SET)
-        else:
-            import fcntl
-
-            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        _lock(descriptor, shared=shared)
     except OSError as error:
         return error.errno not in (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)
     return True
+
+
+def _lock(descriptor: int, *, shared: bool = False) -> None:
+    if sys.platform == "win32":
+        import msvcrt
+
+        # Far behind the text, which others may read.
+        os.lseek(descriptor, 1 << 20, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+    else:
+        import fcntl
+
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
 
 
 @contextmanager

@@ -209,11 +209,11 @@ def carry_out(
                 plan, training, watch, save_every=save_every, observe=observe, observe_every=observe_every
             )
             finished &= run.status == "finished"
-            if plan.work == plan.folder:
-                tidy(training.folder) if training.finished else None
-            elif not finished:
+            if training.finished:
+                tidy(training.work)
+            if plan.work != plan.folder and not finished:
                 note(f"{plan.folder} keeps its earlier run until this one is finished")
-            elif training is plan.trainings[-1]:
+            elif plan.work != plan.folder and training is plan.trainings[-1]:
                 put_in_place(plan.folder)
             yield training.folder, run
 
