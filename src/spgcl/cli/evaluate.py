@@ -39,7 +39,7 @@ def evaluate(
     unwritten = None
     for folder, scores in (dict(zip(folders, records, strict=True)) | {run: record}).items():
         try:
-            write_evaluation(folder, scores)
+            write_evaluation(folder, scores, folders.get(folder))
         except InputError as error:
             unwritten = error
     if json:

@@ -183,9 +183,10 @@ def _save_parquet(
         columns["x"], columns["y"] = map(to_arrow, coordinates.points.T.astype(np.float32, copy=False))
         metadata = {_PROJECTION: coordinates.projection.encode()}
     # No dictionaries: numbers and ids hardly ever repeat.
-    parquet.write_table(
-        pa.table(columns, metadata=metadata), path, use_dictionary=False, compression=compression
-    )
+    with path.open("wb") as file:
+        parquet.write_table(
+            pa.table(columns, metadata=metadata), file, use_dictionary=False, compression=compression
+        )
 
 
 def _save_csv(path: Path, matrix: NDArray[np.float32], ids: NDArray[Any]) -> None:

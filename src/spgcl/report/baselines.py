@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from spgcl.files import replacing
 from spgcl.io.opening import read_text
 from spgcl.methods import find, parameters
 from spgcl.report.material import Material
-from spgcl.runs.record import to_json
+from spgcl.runs.record import deriving, to_json
 from spgcl.training.fitting import fit
 
 WITHOUT_TRAINING = {
@@ -44,7 +45,8 @@ def baselines(material: Material, say: Callable[[str], None]) -> dict[str, dict[
             rows[name] = _score(name, material, key["protocol"])
         except InputError as error:
             rows[name] = {"left_out": str(error)}
-    with replacing(path) as temporary:
+    # A page can also be made of a run in a read-only folder.
+    with suppress(InputError), deriving(material.folder, material.run), replacing(path) as temporary:
         temporary.write_text(to_json({**key, "rows": rows}), encoding="utf-8")
     return rows
 

@@ -3,10 +3,12 @@
 from contextlib import suppress
 from typing import Literal
 
+from spgcl.errors import InputError
 from spgcl.io import Coordinates, read_coordinates, write_map
 from spgcl.io.embeddings import MAP
 from spgcl.report.material import Material
 from spgcl.runs.plane import has_umap, principal_plane, umap_plane
+from spgcl.runs.record import deriving
 
 Projection = Literal["auto", "umap", "pca"]
 # With fewer nodes the neighbourhoods of UMAP would cover the whole graph.
@@ -24,6 +26,6 @@ def plane_of_run(material: Material, projection: Projection) -> Coordinates:
     vectors = material.vectors[material.shown]
     plane = umap_plane(vectors, *material.nearest) if projection == "umap" else principal_plane(vectors)
     # A page can also be made of a run in a read-only folder.
-    with suppress(OSError):
+    with suppress(InputError, OSError), deriving(material.folder, material.run):
         write_map(material.folder, material.graph.node_ids[material.shown], plane)
     return plane

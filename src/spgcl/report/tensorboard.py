@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from spgcl.errors import InputError
+from spgcl.files import exchange
 from spgcl.report.material import Material
 from spgcl.report.points import all_columns
 from spgcl.runs.plane import principal_components
-from spgcl.runs.record import Run
+from spgcl.runs.record import Run, deriving
 
 # The projector reads text and slows down with more than this.
 _MOST_NODES = 10_000
@@ -34,9 +35,9 @@ def write_tensorboard(folder: Path, run: Run, material: Material | None = None) 
 
     Without material, from which the projector gets its vectors and columns, only scalars are written.
     """
-    target = folder / "tensorboard"
-    shutil.rmtree(target, ignore_errors=True)
-    with require_tensorboard()(str(target)) as writer:
+    target, new = folder / "tensorboard", folder / ".tensorboard.new"
+    shutil.rmtree(new, ignore_errors=True)
+    with require_tensorboard()(str(new)) as writer:
         for step, loss in enumerate(run.history.get("loss", []), 1):
             writer.add_scalar("loss", loss, step)
         for point in run.history.get("observations", []):
@@ -45,6 +46,12 @@ def write_tensorboard(folder: Path, run: Run, material: Material | None = None) 
                     writer.add_scalar(f"health/{name}", value, point["step"])
         if material is not None:
             _add_embeddings(writer, material)
+    with deriving(folder, run):
+        if target.exists() and not exchange(new, target):
+            shutil.rmtree(target)
+        if not target.exists():
+            new.rename(target)
+    shutil.rmtree(new, ignore_errors=True)
     return target
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -18,7 +19,7 @@ from spgcl.report.page import require_plotly, require_replaceable, write_page
 from spgcl.report.single import describe_run
 from spgcl.report.tensorboard import require_tensorboard, write_tensorboard
 from spgcl.runs.evaluate import evaluate_run, is_as_fitted, require_same_nodes, run_folders, write_evaluation
-from spgcl.runs.record import Run, load_held_out, read_results, read_run
+from spgcl.runs.record import Run, deriving, load_held_out, read_results, read_run
 from spgcl.runs.sources import Loaded, resolve_recorded
 
 # Called with a few words on what is being done.
@@ -61,7 +62,8 @@ def _describe(folder: Path, path: Path, wanted: Wanted, say: Say) -> dict[str, A
     material = _material(folder, wanted, say)
     content = describe_run(material, projection=wanted.projection, say=say)
     say("writing")
-    size = write_page(path, content)
+    with deriving(folder, material.run) if path.parent == folder else nullcontext():
+        size = write_page(path, content)
     record = {
         "report": str(path),
         "runs": [str(folder)],
@@ -132,7 +134,7 @@ def _evaluated(folder: Path, run: Run, load: Callable[[], Loaded], wanted: Wante
         if loaded.labels is None and load_held_out(folder) is None:
             return None
         record = evaluate_run(folder, run, loaded, protocol, wanted.device)
-        write_evaluation(folder, record)
+        write_evaluation(folder, record, run)
         return record
     except InputError as error:
         note(f"{folder} is not evaluated: {error}")

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from spgcl.engine.device import choose_device, use_threads
 from spgcl.errors import InputError, note
 from spgcl.evaluation.neighbours import most_similar
+from spgcl.files import steady
 from spgcl.graph import Graph
 from spgcl.runs.alike import resolve_alike
+from spgcl.runs.folder import settle
 from spgcl.runs.options import GraphOptions
 from spgcl.runs.record import load_method, read_results, read_run, unfinished
 from spgcl.training import fitting
@@ -33,16 +35,19 @@ def embed_graph(
         device: Where to compute.
         threads: CPU threads; those of the run by default.
     """
-    run = read_run(folder)
+    settle(folder)
+    with steady(folder):
+        run, method = read_run(folder), load_method(folder)
     # Both decide the bytes, which for the run's own graph are to be those that `fit` wrote.
     use_threads(threads or run.threads)
     target = choose_device("cpu" if device == "auto" and run.device == "cpu" else device)
     read = resolve_alike(graph, options or GraphOptions(), folder, run.graph).graph
     for remark in (*read.notes, unfinished(folder, run)):
         note(remark)
-    method = load_method(folder).to(target)
     digest = run.graph["digest"]
-    return read, fitting.embed(run.method, method, read, target, digest=digest, settings=run.settings)
+    return read, fitting.embed(
+        run.method, method.to(target), read, target, digest=digest, settings=run.settings
+    )
 
 
 def similar_nodes(folder: Path, node: str, count: int = 10) -> list[dict[str, Any]]:

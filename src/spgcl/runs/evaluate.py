@@ -13,15 +13,18 @@ from spgcl.errors import InputError, note
 from spgcl.evaluation import cluster, knn, link_scores, probe, score_predictions, split_half, tuned_probe
 from spgcl.evaluation.checks import task_digest
 from spgcl.evaluation.reliability import vector_reliability
-from spgcl.files import replacing
+from spgcl.files import replacing, steady
 from spgcl.graph import Graph
 from spgcl.methods import Supervision, find
+from spgcl.runs.folder import settle
 from spgcl.runs.record import (
     Run,
+    deriving,
     load_held_out,
     load_method,
     read_run,
     read_vectors,
+    require_unchanged,
     to_json,
     unfinished,
 )
@@ -33,6 +36,7 @@ Task = tuple[NDArray[np.float32], NDArray[np.int64], Splits]
 
 def run_folders(path: Path) -> dict[Path, Run]:
     """The record of a run by its folder, or those of the retrainings that a folder holds."""
+    settle(path)
     found = [] if (path / "run.json").exists() else path.glob("seed-*/run.json")
     numbers = [record.parent.name.removeprefix("seed-") for record in found]
     folders = [path / f"seed-{number}" for number in sorted(map(int, filter(str.isdecimal, numbers)))]
@@ -94,7 +98,10 @@ def evaluate_run(
         device: Where to compute.
         progress: Called from time to time with the finished fraction of the probe.
     """
-    embeddings, node_ids = read_vectors(folder, run)
+    with steady(folder):
+        require_unchanged(folder, run)
+        embeddings, node_ids = read_vectors(folder, run)
+        held_out = load_held_out(folder)
     note(unfinished(folder, run))
     require_same_nodes(node_ids, loaded.graph, folder, run)
     record: dict[str, Any] = {"dataset": run.dataset, "method": run.method}
@@ -105,11 +112,11 @@ def evaluate_run(
             record |= _by_predictions(folder, run, task, loaded.metric)
         else:
             record |= _with_labels(task, loaded.metric, protocol, device, progress)
-    held_out = load_held_out(folder)
     if held_out is not None:
         record["link_prediction"] = link_scores(embeddings, *held_out)
     if loaded.labels is None:
         record |= without_labels(folder, run, loaded.graph, device)
+    require_unchanged(folder, run)
     return record
 
 
@@ -153,16 +160,14 @@ def _by_predictions(folder: Path, run: Run, task: Task, metric: str) -> dict[str
     return {**scores.as_record(), "split_source": splits.source}
 
 
-def write_evaluation(folder: Path, record: dict[str, Any]) -> None:
-    """Write scores into the folder of their run, as `eval.json`."""
-    target = folder / "eval.json"
+def write_evaluation(folder: Path, record: dict[str, Any], run: Run | None = None) -> None:
+    """Write scores into the folder of their run, or of the retrainings, as `eval.json`."""
     try:
-        with replacing(target) as path:
+        alone = deriving(folder, run) if run else steady(folder, change=True)
+        with alone, replacing(folder / "eval.json") as path:
             path.write_text(to_json(record), encoding="utf-8")
-    except OSError as error:
-        raise InputError(
-            f"{target} cannot be written ({error.strerror or error}); the scores are not kept"
-        ) from None
+    except InputError as error:
+        raise InputError(f"{error}; the scores are not kept") from None
 
 
 def over_retrainings(records: list[dict[str, Any]]) -> dict[str, Any]:

@@ -3,20 +3,23 @@
 import os
 import shutil
 import time
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from spgcl.engine.device import forget_peak_memory, peak_memory_mib
 from spgcl.errors import InputError
 from spgcl.evaluation.verdict import verdict
+from spgcl.files import is_part, replacing
 from spgcl.graph import Graph
 from spgcl.io import require_ids, write_embeddings
 from spgcl.methods import Supervision
+from spgcl.runs.folder import CHECKPOINT, is_broken_run, remove_run, results_in, tidy
 from spgcl.runs.plane import principal_plane
 from spgcl.runs.record import (
     Run,
@@ -28,28 +31,10 @@ from spgcl.runs.record import (
     write_run,
 )
 from spgcl.runs.sources import HeldOut
-from spgcl.training.fitting import fit
+from spgcl.training.fitting import Fitted, fit
 from spgcl.training.loop import Controls
 from spgcl.training.step import Checkpoint
 
-# Made with labels; obsolete once there are others.
-SCORED_FILES = ("eval.json", "report.html")
-# Made from embeddings; obsolete once there are others.
-DERIVED_FILES = ("map.parquet", *SCORED_FILES)
-CHECKPOINT = "checkpoint.safetensors"
-# The files of a run; only these, and the folder `tensorboard`, are removed when it is overwritten.
-RUN_FILES = (
-    "run.json",
-    "model.safetensors",
-    CHECKPOINT,
-    "embeddings.parquet",
-    "embeddings.npy",
-    "embeddings.csv",
-    "nodes.txt",
-    "held_out_edges.npz",
-    "baselines.json",
-    *DERIVED_FILES,
-)
 # A run is only continued if these are the same, besides settings, graph and labels: they decide its bytes.
 DECIDING = (
     "method",
@@ -69,9 +54,11 @@ def open_folder(folder: Path, run: Run, *, resume: bool, overwrite: bool) -> Run
     Nothing is written or removed here: an earlier run stays until there is something to replace it with.
     """
     _require_writable(folder)
-    if not folder.exists() or all(_is_unfinished(path) for path in folder.iterdir()):
+    if not folder.exists() or all(is_part(path) for path in folder.iterdir()):
         return None
     if not (folder / "run.json").exists():
+        if (resume or overwrite) and is_broken_run(folder):
+            return None
         raise InputError(f"{folder} exists and is not a run; choose another --out")
     if resume:
         earlier = read_run(folder)
@@ -89,29 +76,6 @@ def _require_writable(folder: Path) -> None:
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
         what = "is read-only" if nearest.is_dir() else "is a file"
         raise InputError(f"{folder} cannot be written, as {nearest} {what}; choose another --out")
-
-
-def _is_unfinished(path: Path) -> bool:
-    """Whether a killed process left this file half-written (see `spgcl.files.replacing`)."""
-    return path.name.startswith(".") and path.name.endswith(".part")
-
-
-def remove_run(folder: Path) -> None:
-    """Remove a run's files, and its folder if nothing else is in it."""
-    _clear(folder)
-    if folder.is_dir() and not any(folder.iterdir()):
-        folder.rmdir()
-
-
-def _clear(folder: Path) -> None:
-    remove_files(folder, RUN_FILES)
-    shutil.rmtree(folder / "tensorboard", ignore_errors=True)
-
-
-def remove_files(folder: Path, names: Iterable[str]) -> None:
-    """Remove those of the files that exist."""
-    for name in names:
-        (folder / name).unlink(missing_ok=True)
 
 
 def _require_same(earlier: Run, run: Run, folder: Path) -> None:
@@ -143,8 +107,8 @@ def fit_run(
     """Train, embed and write a run, with its results filled in; continues from the folder's checkpoint.
 
     The folder is first written to when there is a checkpoint or a result: a run that fails before that leaves
-    no trace, and an earlier run stays. With `replace_earlier`, no checkpoint is read and the earlier run's
-    files go. Of the controls, checkpoints are those of the folder.
+    no trace. Results replace earlier ones together. With `replace_earlier`, no checkpoint is read and the
+    earlier run's files go. Of the controls, checkpoints are those of the folder.
     """
     require_ids(graph.node_ids, run.embedding_format)
     device = torch.device(run.device)
@@ -169,12 +133,6 @@ def fit_run(
     embeddings = fitted.embed()
     run.seconds = {**fitted.seconds, "embed": time.perf_counter() - started}
     writer.begin()
-    remove_files(folder, DERIVED_FILES)
-    with ThreadPoolExecutor(1) as background:
-        weights = background.submit(save_method, folder, fitted.method, run)
-        plane = principal_plane(embeddings) if run.embedding_format == "parquet" else None
-        write_embeddings(folder, embeddings, graph.node_ids, run.embedding_format, plane)
-        weights.result()
     history = fitted.history
     run.status = "finished" if history.finished else "interrupted"
     run.steps, run.resumed_from = len(history.losses), history.resumed_from
@@ -182,10 +140,25 @@ def fit_run(
     channels = fitted.method.findings()
     run.findings = {"channels": channels, "verdict": verdict(channels)} if channels else {}
     run.history = {"loss": history.losses, "observations": history.observations}
-    write_run(folder, run)
+    with results_in(folder) as target:
+        _write_results(target, fitted, run, embeddings, graph.node_ids)
+        if target != folder:
+            writer.repeat(target)
+        # Last: with it, the folder holds the results.
+        write_run(target, run)
     if history.finished:
         tidy(folder)
     return run
+
+
+def _write_results(
+    folder: Path, fitted: Fitted, run: Run, embeddings: NDArray[np.float32], node_ids: NDArray[Any]
+) -> None:
+    with ThreadPoolExecutor(1) as background:
+        weights = background.submit(save_method, folder, fitted.method, run)
+        plane = principal_plane(embeddings) if run.embedding_format == "parquet" else None
+        write_embeddings(folder, embeddings, node_ids, run.embedding_format, plane)
+        weights.result()
 
 
 @dataclass
@@ -202,8 +175,10 @@ class _Writer:
         if self.begun:
             return
         if self.replace_earlier:
-            _clear(self.folder)
-        write_run(self.folder, self.run)
+            remove_run(self.folder)
+        # A run that is continued has its record, which stays true of its results until there are others.
+        if not (self.folder / "run.json").exists():
+            write_run(self.folder, self.run)
         if self.held_out is not None:
             save_held_out(self.folder, self.held_out)
         self.begun = True
@@ -214,10 +189,13 @@ class _Writer:
             self.begin()
             save_checkpoint(self.folder, checkpoint)
 
-
-def tidy(folder: Path) -> None:
-    """Remove what only an unfinished run needs, and files that a killed process left half-written."""
-    remove_files(folder, [CHECKPOINT, *(path.name for path in folder.iterdir() if _is_unfinished(path))])
+    def repeat(self, folder: Path) -> None:
+        """Write into another folder what this one needs besides results."""
+        if self.held_out is not None:
+            save_held_out(folder, self.held_out)
+        if self.run.status != "finished":
+            with replacing(folder / CHECKPOINT) as path:
+                shutil.copyfile(self.folder / CHECKPOINT, path)
 
 
 def describe_source(

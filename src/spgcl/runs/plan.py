@@ -1,8 +1,8 @@
 """A request to fit: checked and planned before the first file is written, then carried out."""
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +11,29 @@ import torch
 from spgcl.engine.recording import initialising
 from spgcl.errors import InputError, NoFeaturesError, note
 from spgcl.evaluation.health import observer
+from spgcl.files import locked
 from spgcl.graph import Graph
 from spgcl.graph.checks import checked_seed
 from spgcl.io.embeddings import Format
 from spgcl.methods import Supervision, find, resolved_settings
-from spgcl.runs.fit import (
+from spgcl.runs.fit import describe_source, fit_run, open_folder
+from spgcl.runs.folder import (
+    CHECKPOINT,
     DERIVED_FILES,
     SCORED_FILES,
-    describe_source,
-    fit_run,
-    open_folder,
+    holds_run,
+    is_broken_run,
+    named,
+    put_in_place,
     remove_files,
     remove_run,
+    replacement,
+    require_replaceable,
+    settle,
     tidy,
 )
 from spgcl.runs.options import GraphOptions
-from spgcl.runs.record import Run, write_run
+from spgcl.runs.record import Run, require_writable_text, to_json, write_run
 from spgcl.runs.sources import HeldOut, Loaded, resolve, training_graph
 from spgcl.training.loop import Controls
 
@@ -72,9 +79,14 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """One training of a plan: the folder and the record of its run, which may continue an earlier one."""
+    """One training of a plan: the folder and the record of its run, which may continue an earlier one.
+
+    Attributes:
+        work: Where it is trained: in the folder, or beside it if an earlier run stays there until the end.
+    """
 
     folder: Path
+    work: Path
     run: Run
     earlier: Run | None
     graph: Graph
@@ -86,16 +98,22 @@ class Training:
         if self.earlier is None or self.earlier.status != "finished":
             return None
         files = ("model.safetensors", f"embeddings.{self.earlier.embedding_format}")
-        return self.earlier if all((self.folder / name).exists() for name in files) else None
+        return self.earlier if all((self.work / name).exists() for name in files) else None
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Every training of a request; nothing is written yet."""
+    """Every training of a request; nothing is written yet.
+
+    Attributes:
+        folder: The run's, or that of the retrainings.
+        work: The folder, or its replacement, which takes its place when all trainings are finished.
+    """
 
     request: Request
     loaded: Loaded
     folder: Path
+    work: Path
     supervision: Supervision | None
     trainings: list[Training]
 
@@ -111,19 +129,42 @@ def plan(request: Request) -> Plan:
     supervision = _supervision(request.method, loaded)
     for remark in loaded.graph.notes:
         note(remark)
-    folder = request.out or Path("runs") / f"{loaded.name}-{request.method}-{request.seed}"
+    folder = named(request.out or Path("runs") / f"{loaded.name}-{request.method}-{request.seed}")
+    settle(folder)
     if request.seeds > 1 and (folder / "run.json").exists():
         raise InputError(f"{folder} holds a single run; choose another --out for {request.seeds} retrainings")
-    planned = Plan(request, loaded, folder, supervision, [])
-    for seed in range(request.seed, request.seed + request.seeds):
-        planned.trainings.append(_training(planned, seed))
-    return planned
+    planned = Plan(request, loaded, folder, folder, supervision, [])
+    if request.resume and holds_run(replacement(folder)):
+        try:
+            return _filled(replace(planned, work=replacement(folder)))
+        except InputError:
+            if not holds_run(folder):
+                raise
+            planned = _filled(planned)
+            note(f"another run, which was to replace that in {folder}, is not continued")
+            return planned
+    return _filled(planned)
 
 
-def _training(plan: Plan, seed: int) -> Training:
+def _filled(plan: Plan) -> Plan:
+    """The plan with its trainings, every folder checked."""
     request, folder = plan.request, plan.folder
-    if request.seeds > 1:
-        folder = folder / f"seed-{seed}"
+    trainings = [
+        _training(plan, request.seed + index, f"seed-{request.seed + index}" if request.seeds > 1 else ".")
+        for index in range(request.seeds)
+    ]
+    occupied = holds_run(folder) or (folder.is_dir() and is_broken_run(folder))
+    if occupied and (request.overwrite or not holds_run(folder)):
+        plan = replace(plan, work=replacement(folder))
+        trainings = [replace(one, work=plan.work / one.folder.relative_to(folder)) for one in trainings]
+    if plan.work != folder:
+        require_replaceable(folder)
+    return replace(plan, trainings=trainings)
+
+
+def _training(plan: Plan, seed: int, inside: str) -> Training:
+    request = plan.request
+    folder, work = plan.folder / inside, plan.work / inside
     options = request.options.given()
     graph, held_out = training_graph(plan.loaded.graph, options, request.hold_out_edges, seed)
     run = Run(
@@ -142,53 +183,86 @@ def _training(plan: Plan, seed: int) -> Training:
         hold_out_edges=request.hold_out_edges,
         supervision=plan.supervision.record() if plan.supervision else None,
     )
-    earlier = open_folder(folder, run, resume=request.resume, overwrite=request.overwrite)
+    require_writable_text(run)
+    earlier = open_folder(work, run, resume=request.resume, overwrite=request.overwrite)
     if earlier is not None and request.labels is None:
         _take_labels(run, earlier)
-    return Training(folder, run, earlier, graph, held_out)
+    return Training(folder, work, run, earlier, graph, held_out)
 
 
 def carry_out(
     plan: Plan, *, watch: Watch, save_every: float = 60.0, observe_every: int = 0
 ) -> Iterator[tuple[Path, Run]]:
-    """Train what is left to train, one run after the other; yields each folder with its finished record."""
-    _make_room(plan)
+    """Train what is left to train, one run after the other; yields each folder with its finished record.
+
+    Runs that replace others take their place together, after the last training.
+    """
     observe = observer(plan.loaded.labels, positives=plan.request.settings.get("positives", 5))
-    for training in plan.trainings:
-        if training.finished:
-            tidy(training.folder)
-            yield training.folder, training.finished
-            continue
+    with ExitStack() as locks:
+        for folder in dict.fromkeys([plan.folder, *(training.folder for training in plan.trainings)]):
+            locks.enter_context(locked(folder))
+        _require_unchanged(plan)
+        _make_room(plan)
+        finished = True
+        for training in plan.trainings:
+            run = training.finished or _train(
+                plan, training, watch, save_every=save_every, observe=observe, observe_every=observe_every
+            )
+            finished &= run.status == "finished"
+            if training.finished:
+                tidy(training.work)
+            if plan.work != plan.folder and not finished:
+                note(f"{plan.folder} keeps its earlier run until this one is finished")
+            elif plan.work != plan.folder and training is plan.trainings[-1]:
+                put_in_place(plan.folder)
+            yield training.folder, run
+
+
+def _train(plan: Plan, training: Training, watch: Watch, **more: Any) -> Run:
+    try:
         with watch(training.run) as controls:
             run = fit_run(
-                training.folder,
+                training.work,
                 training.graph,
                 training.run,
                 replace_earlier=training.earlier is None,
                 supervision=plan.supervision,
                 held_out=training.held_out,
-                controls=replace(
-                    controls, save_every=save_every, observe=observe, observe_every=observe_every
-                ),
+                controls=replace(controls, **more),
             )
-        yield training.folder, run
+    except BaseException:
+        # What cannot be continued only takes room.
+        if plan.work != plan.folder and not any(plan.work.rglob(CHECKPOINT)):
+            remove_run(training.work)
+        raise
+    if training.folder != plan.folder == plan.work:
+        remove_files(plan.folder, DERIVED_FILES)
+    return run
+
+
+def _require_unchanged(plan: Plan) -> None:
+    """Refuse to go on if another process has changed a folder since the plan was made."""
+    request = plan.request
+    for training in plan.trainings:
+        found = open_folder(training.work, training.run, resume=request.resume, overwrite=request.overwrite)
+        before = training.earlier and to_json(asdict(training.earlier))
+        if (found and to_json(asdict(found))) != before or (
+            plan.work == plan.folder and training.earlier is None and holds_run(training.folder)
+        ):
+            raise InputError(f"{training.folder} was changed by another process; run the command again")
 
 
 def _make_room(plan: Plan) -> None:
-    """Remove what the trainings of a plan make obsolete."""
-    several = plan.request.seeds > 1
-    if plan.request.overwrite and several:
-        for leftover in set(plan.folder.glob("seed-*")) - {training.folder for training in plan.trainings}:
-            remove_run(leftover)
-    if several and not all(training.finished for training in plan.trainings):
-        remove_files(plan.folder, DERIVED_FILES)
+    """Begin a replacement anew, and remove scores by other labels than those given now."""
+    if plan.work != plan.folder and not plan.request.resume:
+        remove_run(plan.work)
     for training in plan.trainings:
         earlier = training.earlier
         if earlier and _labels_of(earlier) != _labels_of(training.run):
             _take_labels(earlier, training.run)
-            for scored in {plan.folder, training.folder}:
+            write_run(training.work, earlier)
+            for scored in {plan.work, training.work}:
                 remove_files(scored, SCORED_FILES)
-            write_run(training.folder, earlier)
 
 
 def _read(request: Request) -> tuple[Request, Loaded]:

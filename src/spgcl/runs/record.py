@@ -4,7 +4,8 @@ import json
 import platform
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -18,11 +19,12 @@ from torch import Tensor
 
 from spgcl import __version__
 from spgcl.errors import InputError
-from spgcl.files import replacing
+from spgcl.files import replacing, steady
 from spgcl.io.embeddings import Format, read_embeddings
 from spgcl.io.opening import read_text
 from spgcl.methods import create
 from spgcl.methods.method import Method
+from spgcl.runs.folder import settle
 from spgcl.runs.sources import HeldOut
 from spgcl.training.step import Checkpoint
 
@@ -108,6 +110,15 @@ def to_json(record: Any) -> str:
     return json.dumps(record, indent=1, ensure_ascii=False) + "\n"
 
 
+def require_writable_text(record: Any) -> None:
+    """Refuse names that a record, which is UTF-8, cannot hold."""
+    try:
+        to_json(asdict(record)).encode("utf-8")
+    except UnicodeEncodeError as error:
+        name = error.object[max(0, error.start - 20) : error.end + 20]
+        raise InputError(f"...{name!r}... is not UTF-8; give files and folders names that are") from None
+
+
 def read_run(folder: Path) -> Run:
     """Read `run.json`; one of another format is refused with the version that wrote it."""
     path = folder / "run.json"
@@ -134,6 +145,20 @@ def read_run(folder: Path) -> Run:
         raise InputError(f"{path} is no run record of spgcl {__version__} ({error}); fit it again") from None
 
 
+@contextmanager
+def deriving(folder: Path, run: Run) -> Iterator[None]:
+    """Write what is made from a run into its folder; refused if another run is there by now."""
+    with steady(folder, change=True):
+        require_unchanged(folder, run)
+        yield
+
+
+def require_unchanged(folder: Path, run: Run) -> None:
+    """Refuse to go on if the folder holds another record than it did."""
+    if to_json(asdict(read_run(folder))) != to_json(asdict(run)):
+        raise InputError(f"{folder} was changed by another process; run the command again")
+
+
 def read_vectors(folder: Path, run: Run) -> tuple[NDArray[np.float32], NDArray[Any]]:
     """The embeddings of a run and their node ids."""
     if run.status == "running" and not (folder / f"embeddings.{run.embedding_format}").exists():
@@ -145,8 +170,10 @@ def read_vectors(folder: Path, run: Run) -> tuple[NDArray[np.float32], NDArray[A
 
 def read_results(folder: Path) -> tuple[Run, NDArray[np.float32], NDArray[Any]]:
     """The record of a run, its embeddings and their node ids."""
-    run = read_run(folder)
-    return run, *read_vectors(folder, run)
+    settle(folder)
+    with steady(folder):
+        run = read_run(folder)
+        return run, *read_vectors(folder, run)
 
 
 def unfinished(folder: Path, run: Run) -> str:

@@ -1,0 +1,424 @@
+"""Kills a command at every file operation, or lets the operation fail, and looks at what is left.
+
+A process imports everything once and forks for each trial, so that a trial takes a fraction of a second.
+`python tests/crash_points.py NAME... --every N` prints one line of JSON per command.
+"""
+
+import argparse
+import builtins
+import errno
+import hashlib
+import io
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+FAULTS = ("kill", "ENOSPC", "EIO")
+# A full disk lets no process write; names can still be removed and changed.
+WRITING = ("open", "write", "mkdir")
+
+
+@dataclass
+class Shim:
+    """Numbers the file operations below a folder; at one of them the process dies or the system refuses."""
+
+    root: str
+    at: int = 0
+    fault: str = ""
+    count: int = 0
+    done: list[str] = field(default_factory=list)
+
+    def point(self, name: str, path: object, half: Callable[[], object] = lambda: None) -> None:
+        try:
+            inside = isinstance(path, int) or os.path.abspath(os.fsdecode(path)).startswith(self.root)
+        except TypeError:
+            inside = False
+        if not inside:
+            return
+        self.count += 1
+        self.done.append(name)
+        if self.fault == "kill" and self.count == self.at:
+            half()
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.fault == "EIO" and self.count == self.at:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+        if self.fault == "ENOSPC" and self.count >= self.at and name in WRITING:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+
+
+@contextmanager
+def watched(shim: Shim, *, trades: bool = True) -> Iterator[None]:
+    """Pass every operation that changes files to the shim; without `trades`, folders cannot trade names."""
+    import spgcl.files
+    import spgcl.report.tensorboard
+    import spgcl.runs.folder
+
+    opened, exchange = io.open, spgcl.files.exchange
+
+    class File(io.FileIO):
+        def write(self, data):
+            shim.point("write", self.name, half=lambda: super(File, self).write(bytes(data)[: len(data) // 2]))
+            return super().write(data)
+
+    def open_(file, mode="r", buffering=-1, encoding=None, errors=None, newline=None, *more):
+        if isinstance(file, int) or not set(mode) & set("wax+"):
+            return opened(file, mode, buffering, encoding, errors, newline, *more)
+        shim.point("open", file)
+        raw = File(file, mode.replace("b", "").replace("t", ""))
+        stream = io.BufferedRandom(raw) if "+" in mode else io.BufferedWriter(raw)
+        return stream if "b" in mode else io.TextIOWrapper(stream, encoding, errors, newline)
+
+    def counted(name, function):
+        def wrapper(path, *arguments, **options):
+            shim.point(name, 0 if options.get("dir_fd") is not None else path)
+            return function(path, *arguments, **options)
+
+        return wrapper
+
+    def os_open(path, flags, *arguments, _open=os.open, **options):
+        if flags & (os.O_CREAT | os.O_WRONLY | os.O_RDWR):
+            shim.point("open", path)
+        return _open(path, flags, *arguments, **options)
+
+    def trade(one, other):
+        if not trades:
+            return False
+        shim.point("exchange", other)
+        return exchange(one, other)
+
+    names = ("rename", "replace", "unlink", "remove", "mkdir", "rmdir", "fsync", "link", "ftruncate")
+    patches = [(os, name, counted(name, getattr(os, name))) for name in names]
+    patches += [(os, "open", os_open), (io, "open", open_), (builtins, "open", open_)]
+    patches += [(shutil, "_USE_CP_SENDFILE", False)]
+    modules = (spgcl.files, spgcl.runs.folder, spgcl.report.tensorboard)
+    patches += [(module, "exchange", trade) for module in modules]
+    before = [(owner, name, getattr(owner, name)) for owner, name, _ in patches]
+    for owner, name, value in patches:
+        setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        for owner, name, value in before:
+            setattr(owner, name, value)
+
+
+def spgcl(*arguments: object) -> int:
+    """A command in this process."""
+    from spgcl.cli import run
+
+    return run([*map(str, arguments)])
+
+
+def forked(work: Callable[[], int], log: Path) -> tuple[int, str]:
+    """The exit code of work done in a fork, negative if it was killed, and what it wrote."""
+    child = os.fork()
+    if not child:
+        code = 99
+        try:
+            output = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
+            os.dup2(output, 1)
+            os.dup2(output, 2)
+            code = work()
+        except BaseException as error:
+            os.write(2, repr(error).encode())
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status), log.read_text(errors="replace")
+
+
+def stopped(*arguments: object) -> int:
+    """A fit that is asked to stop after its first step, as by Ctrl-C."""
+    import spgcl.cli
+
+    @contextmanager
+    def stopping(*, trains: bool) -> Iterator[Callable[[], bool]]:
+        yield lambda: trains
+
+    # The package's attribute of this name is the command.
+    sys.modules[f"{spgcl.cli.__name__}.fit"]._stopping = stopping
+    return run_command(*arguments)
+
+
+run_command = spgcl
+State = dict[str, object]
+# Of a record, these differ from run to run, or say how it came about.
+_PASSING = ("seconds", "peak_memory_mib", "command", "resumed_from")
+
+
+def state_of(folder: Path) -> State:
+    """What a run and its retrainings are, whatever command made them; empty if no record is there."""
+    state: State = {}
+    for record in sorted(folder.rglob("run.json")):
+        if any(part.startswith(".") for part in record.relative_to(folder).parts):
+            continue
+        content = json.loads(record.read_text())
+        inside = str(record.parent.relative_to(folder))
+        state[inside] = {name: value for name, value in content.items() if name not in _PASSING}
+        for path in record.parent.iterdir():
+            if path.name.startswith(("embeddings.", "model.", "held_out", "nodes.")):
+                state[f"{inside}/{path.name}"] = path.read_bytes()
+    return state
+
+
+def is_unfinished(state: State, new: State) -> bool:
+    """Whether every run either does not claim to be finished, or is the new one, whole."""
+    finished = {name for name, value in state.items() if isinstance(value, dict) and value["status"] == "finished"}
+    parts = [name for name in new if name in finished or str(Path(name).parent) in finished]
+    return all(state.get(name) == new[name] for name in parts)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A command, what is there before it, and the command that is to succeed after it was killed.
+
+    Attributes:
+        before: Makes the folder of a trial.
+        command: Run under the shim.
+        after: Has to succeed after that; the same command by default.
+        outcome: The file or folder that is old or new.
+        fresh: Whether an unfinished run is as good as none.
+        trades: Whether the file system can let two folders trade names.
+    """
+
+    before: Callable[[], object]
+    command: tuple[object, ...]
+    after: tuple[object, ...] = ()
+    outcome: str = "run"
+    fresh: bool = False
+    trades: bool = True
+
+
+def rows(inputs: Path) -> dict[str, Row]:
+    """Every command, in a folder of its own; a new command is one row."""
+    graph = (inputs / "edges.csv", "--structural", "degree", "--threads", 1)
+    fit = ("fit", *graph, "--labels", inputs / "labels.csv", "--steps", 2, "--set", "hidden=4")
+    fit = (*fit, "--checkpoint-every", 0, "--out", "run", "--json")
+    other = (*fit, "--seed", 7, "--hold-out-edges", 0.1, "--format", "npy", "--json")
+
+    def old() -> None:
+        assert run_command(*fit) == 0
+        Path("run/mine.txt").write_text("mine")
+        Path("run/mine").mkdir()
+        assert run_command("report", "run", "--projection", "pca", "--threads", 1) == 0
+        Path("run/baselines.json").unlink()
+
+    def several() -> None:
+        assert run_command(*fit, "--seeds", 3) == 0
+        Path("run/eval.json").write_text("{}")
+        Path("run/seed-2/mine.txt").write_text("mine")
+
+    def nothing() -> None:
+        """An empty folder."""
+
+    def killed(command: tuple[object, ...], prepare: Callable[[], object]) -> Callable[[], None]:
+        """What is there after a kill at the end of the second checkpoint."""
+
+        def before() -> None:
+            prepare()
+            shim = Shim(os.getcwd(), at=10**6, fault="kill")
+
+            def until_checkpoint(name: str, path: object, half: object = None) -> None:
+                if name == "replace" and "checkpoint" in str(path):
+                    shim.count += 1
+                    if shim.count == 2:
+                        os.kill(os.getpid(), signal.SIGKILL)
+
+            shim.point = until_checkpoint
+
+            def work() -> int:
+                with watched(shim):
+                    return run_command(*command)
+
+            code, said = forked(work, inputs / "log")
+            assert code == -signal.SIGKILL, said
+
+        return before
+
+    def interrupted() -> None:
+        code, said = forked(lambda: stopped(*fit), inputs / "log")
+        assert code == 130, said
+
+    resume, overwrite = (*fit, "--resume"), (*other, "--overwrite")
+    return {
+        "fit": Row(nothing, fit, resume, fresh=True),
+        "fit --seeds": Row(nothing, (*fit, "--seeds", 2), (*resume, "--seeds", 2), fresh=True),
+        "fit --resume": Row(killed((*fit, "--steps", 4), nothing), (*resume, "--steps", 4), fresh=True),
+        "fit --resume, interrupted": Row(interrupted, resume),
+        "fit --overwrite": Row(old, overwrite),
+        "fit --overwrite, without trades": Row(old, overwrite, trades=False),
+        "fit --overwrite --seeds": Row(several, (*overwrite, "--seeds", 2)),
+        "fit --overwrite, then --resume": Row(
+            killed((*overwrite, "--steps", 4), old), (*other, "--steps", 4, "--resume")
+        ),
+        "eval": Row(old, ("eval", "run", "--threads", 1, "--json")),
+        "report": Row(old, ("report", "run", "--projection", "pca", "--threads", 1, "--json")),
+        "embed": Row(
+            old, ("embed", "run", *graph[:1], "--out", "vectors.parquet", "--overwrite"), outcome="vectors.parquet"
+        ),
+        "fetch": Row(nothing, ("datasets", "fetch", "toy", "--mirror", inputs / "mirror"), outcome="data"),
+    }
+
+
+def make_inputs(inputs: Path) -> None:
+    """A graph, its labels, and a data set `toy` in a mirror."""
+    from spgcl.datasets.entries import Entry, File, Form, entries
+
+    nodes = range(30)
+    edges = "".join(f"{node},{(7 * node + 3) % 30}\n{node},{(node + 1) % 30}\n" for node in nodes)
+    (inputs / "edges.csv").write_text(f"source,target\n{edges}")
+    (inputs / "labels.csv").write_text("node,label\n" + "".join(f"{node},{node % 2}\n" for node in nodes))
+    (inputs / "mirror" / "toy").mkdir(parents=True)
+    files = {}
+    for name in ("a.bin", "b.bin"):
+        content = name.encode() * 50_000
+        (inputs / "mirror" / "toy" / name).write_bytes(content)
+        form = Form(name, len(content), hashlib.sha256(content).hexdigest())
+        files[name] = File("http://127.0.0.1:9/never", form)
+    entries()["toy"] = Entry("toy", "planetoid", "accuracy", "", 1, "", "", files)
+
+
+class Trials:
+    """Trials of one row, each in the same folder, made anew."""
+
+    def __init__(self, inputs: Path, name: str, row: Row) -> None:
+        self.inputs, self.name, self.row = inputs, name, row
+        self.trial, self.template = inputs / "trial", inputs / "template"
+        self.failures: list[str] = []
+        shutil.rmtree(self.template, ignore_errors=True)
+        self._fresh()
+        row.before()
+        os.chdir(inputs)
+        shutil.copytree(self.trial, self.template, symlinks=True)
+        self.old = self._state()
+        self._fresh()
+        shim = Shim(str(self.trial))
+        with watched(shim, trades=row.trades):
+            assert run_command(*row.command) == 0
+        self.operations, self.new = shim.count, self._state()
+
+    def _fresh(self) -> None:
+        shutil.rmtree(self.trial, ignore_errors=True)
+        if self.template.exists():
+            shutil.copytree(self.template, self.trial, symlinks=True)
+        else:
+            self.trial.mkdir()
+        os.chdir(self.trial)
+
+    def _state(self) -> State:
+        path = self.trial / self.row.outcome
+        if self.row.outcome == "run":
+            return state_of(path)
+        files = [path] if path.is_file() else path.rglob("*") if path.is_dir() else []
+        names = {str(file.relative_to(self.trial)): file for file in files if file.is_file()}
+        return {name: file.read_bytes() for name, file in names.items() if not is_passing(file.name)}
+
+    def run(self, at: int, fault: str) -> None:
+        """One trial: the command with a fault, what it left, and the command after it."""
+        self._fresh()
+        shim = Shim(str(self.trial), at=at, fault=fault)
+
+        def work() -> int:
+            with watched(shim, trades=self.row.trades):
+                return run_command(*self.row.command)
+
+        code, said = forked(work, self.inputs / "log")
+        problem = self._problem(code, said, fault)
+        if not problem:
+            code, said = forked(lambda: run_command(*(self.row.after or self.row.command)), self.inputs / "log")
+            problem = self._problem_after(code, said)
+        if problem:
+            self.failures.append(f"{self.name}, {fault} at operation {at}: {problem}")
+
+    def _problem(self, code: int, said: str, fault: str) -> str:
+        lines = [line for line in said.splitlines() if not line.startswith(("note: ", " ", "{", "}", "[", "]"))]
+        if fault == "kill" and code not in (-signal.SIGKILL, 0):
+            return f"exit {code}: {said}"
+        if fault != "kill" and (code not in (0, 2) or (code == 2 and not self._is_one_line(lines))):
+            return f"exit {code}: {said}"
+        # Without trades the folder is missing for a moment, and the next command, whatever it is, restores it.
+        if not self.row.trades:
+            forked(lambda: run_command("similar", "run", 0), self.inputs / "log")
+        return self._problem_of_state()
+
+    def _is_one_line(self, lines: list[str]) -> bool:
+        return len(lines) == 1 and lines[0].startswith("spgcl: ") and "internal error" not in lines[0]
+
+    def _problem_of_state(self) -> str:
+        state = self._state()
+        if state in (self.old, self.new) or (self.row.fresh and is_unfinished(state, self.new)):
+            return ""
+        if self.row.outcome == "data" and state.items() <= self.new.items():
+            return ""
+        return f"neither the old state nor the new one: {summary(state)}"
+
+    def _problem_after(self, code: int, said: str) -> str:
+        if code:
+            return f"the next command ended with {code}: {said}"
+        if self._state() != self.new:
+            return f"the next command left another state: {summary(self._state())}"
+        if self.row.outcome == "run":
+            hidden = [str(path) for path in self.trial.rglob(".*")]
+            lost = [path for path in self.template.rglob("mine*") if not (self.trial / path.relative_to(self.template)).exists()]
+            if hidden or lost:
+                return f"left over: {hidden}; lost: {lost}"
+        return ""
+
+
+def is_passing(name: str) -> bool:
+    """Whether a file is one that a killed process may leave to the next one."""
+    return name.startswith(".") or name.endswith(".part")
+
+
+def summary(state: State) -> list[str]:
+    """The state in a few words."""
+    return [f"{name}: {value['status'] if isinstance(value, dict) else len(value)}" for name, value in state.items()]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="Part of the names of the commands to try.")
+    parser.add_argument("--every", type=int, default=1, help="Try one in so many operations.")
+    parser.add_argument("--faults", default=",".join(FAULTS))
+    parser.add_argument("--verbose", action="store_true")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        inputs = Path(folder).resolve()
+        os.environ["SPGCL_DATA"] = str(inputs / "trial" / "data")
+        make_inputs(inputs)
+        silence = os.open(os.devnull, os.O_WRONLY)
+        answers = os.dup(1)
+        os.dup2(silence, 1)
+        if not asked.verbose:
+            os.dup2(silence, 2)
+        for name, row in rows(inputs).items():
+            if asked.only not in name:
+                continue
+            started = time.perf_counter()
+            trials = Trials(inputs, name, row)
+            count = 0
+            for fault in asked.faults.split(","):
+                for at in range(1 + count % asked.every, trials.operations + 1, asked.every):
+                    trials.run(at, fault)
+                    count += 1
+            record = {
+                "command": name,
+                "operations": trials.operations,
+                "trials": count,
+                "failures": trials.failures,
+                "seconds": round(time.perf_counter() - started, 1),
+            }
+            os.write(answers, (json.dumps(record) + "\n").encode())
+
+
+if __name__ == "__main__":
+    main()
