@@ -121,13 +121,30 @@ def html_page(title: str, parts: Iterable[str]) -> str:
     )
 
 
-def write_tables(folder: Path, name: str, title: str, tables: Sequence[Table]) -> list[Path]:
-    """Write NAME.md, NAME.tex and NAME.html, each with all tables, and return their paths."""
+def write_tables(
+    folder: Path, name: str, title: str, tables: Sequence[Table], figures: Sequence[Path] = ()
+) -> list[Path]:
+    """Write NAME.md, NAME.tex and NAME.html, each with all tables, and return their paths.
+
+    Figures beside them are shown in the formats that can: SVG in Markdown and HTML, PNG in LaTeX.
+    """
     folder.mkdir(parents=True, exist_ok=True)
+    drawn = [path.name for path in figures if path.suffix == ".svg"]
+    printed = [path.name for path in figures if path.suffix == ".png"]
     texts: Mapping[str, str] = {
-        "md": f"# {title}\n\n" + "\n\n".join(map(markdown, tables)) + "\n",
-        "tex": "\n\n".join(map(latex, tables)) + "\n",
-        "html": html_page(title, map(html_table, tables)),
+        "md": "\n\n".join([f"# {title}", *(f"![{title}]({file})" for file in drawn), *map(markdown, tables)])
+        + "\n",
+        "tex": "\n\n".join(
+            [*(rf"\includegraphics[width=\linewidth]{{{file}}}" for file in printed), *map(latex, tables)]
+        )
+        + "\n",
+        "html": html_page(
+            title,
+            [
+                *(f'<img src="{html.escape(file)}" alt="{html.escape(title)}">' for file in drawn),
+                *map(html_table, tables),
+            ],
+        ),
     }
     paths = []
     for suffix, text in texts.items():
