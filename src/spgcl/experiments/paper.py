@@ -26,6 +26,12 @@ def printed_score(plan: Plan, row: str, graph: str) -> float | None:
     return figure
 
 
+def claimed() -> dict[str, str]:
+    """What the paper claims, by the name of the check of it."""
+    found: dict[str, str] = _paper()["claims"]
+    return found
+
+
 def inconsistencies() -> list[str]:
     """Where the paper contradicts itself, or the data."""
     found: list[str] = _paper()["inconsistencies"]

@@ -146,7 +146,7 @@ def plan_of(name: str, *, quick: bool = False) -> Plan:
         graphs=tuple(record.get("graphs", ())),
         rows=tuple(_shortened(row, small) for row in record.get("rows", ())),
         seeds=record.get("seeds", 1),
-        reads=() if quick else tuple(record.get("reads", ())),
+        reads=tuple(record.get("reads", ())),
         notes=tuple(record.get("notes", ())),
         options=record.get("options", {}),
         view=record.get("view", {}),
@@ -168,7 +168,8 @@ def _shortened(row: Mapping[str, Any], small: Mapping[str, Any]) -> Mapping[str,
     known = parameters(find(row["method"])) if "method" in row else {}
     given = {name: value for name, value in small.get("set", {}).items() if name in known}
     vary = {**row.get("vary", {}), **small.get("vary", {})} if "vary" in row else {}
-    return {**row, "set": {**row.get("set", {}), **given}, "vary": vary}
+    chosen = {"set": {**row.get("set", {}), **given}, "vary": vary}
+    return {**row, **chosen, **({"graphs": small["graphs"]} if small else {})}
 
 
 @cache

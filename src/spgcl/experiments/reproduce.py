@@ -49,6 +49,8 @@ def reproduce(wanted: Wanted, watch: Watch) -> list[dict[str, Any]]:
     # The small versions have files of their own: nobody should take them for results.
     folders = [folder / "quick" if wanted.quick else folder for folder in (wanted.results, wanted.out)]
     found = [Results(plan_of(name, quick=wanted.quick), folders[0]) for name in names]
+    for results in found:
+        note(stale_remark(results))
     failures: list[Failure] = []
     if wanted.measure:
         jobs = _jobs(found, wanted.graphs)
@@ -66,22 +68,27 @@ def _jobs(found: Iterable[Results], graphs: Sequence[str]) -> list[Job]:
     """What is to run, each run once, and one line on what cannot be."""
     jobs: dict[str, Job] = {}
     for results in found:
-        plan = results.plan
-        if results.stale:
-            note(
-                f"{plan.name}: {len(results.stale)} of {len(plan.runs)} results are stale: measured with "
-                "other settings than today's; they are measured again"
-            )
-        absent = absent_graphs(plan)
+        absent = absent_graphs(results.plan)
         if absent:
             note(
-                f"{plan.name}: {', '.join(absent)} skipped, not in {data_folder()}; "
+                f"{results.plan.name}: {', '.join(absent)} skipped, not in {data_folder()}; "
                 f"get {'it' if len(absent) == 1 else 'them'} by `spgcl datasets fetch {' '.join(absent)}`"
             )
         for run in results.missing():
             if run.graph not in absent and (not graphs or run.graph in graphs):
                 jobs.setdefault(run.digest, Job(run, results.path))
     return sorted(jobs.values(), key=lambda job: job.run.seed)
+
+
+def stale_remark(results: Results) -> str:
+    """One line on results that were measured with other settings than today's, if there are any."""
+    if not results.stale:
+        return ""
+    name, count, total = results.plan.name, len(results.stale), len(results.plan.runs)
+    return (
+        f"{name}: {count} of {total} results are stale, measured with other settings than today's; "
+        f"`spgcl reproduce {name}` measures them again"
+    )
 
 
 def absent_graphs(plan: Plan) -> list[str]:
