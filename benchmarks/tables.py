@@ -25,6 +25,7 @@ from markdown import table
 from record import read_lines
 
 from spgcl.datasets.entries import entries
+from spgcl.experiments.page import reproduction_page
 from spgcl.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
@@ -114,7 +115,10 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
         },
         "docs/speed.md": sections,
     }
-    made = {root / PRESETS: search_tables.presets_text(searched)}
+    made = {
+        root / PRESETS: search_tables.presets_text(searched),
+        root / "docs/reproduction.md": reproduction_page(results),
+    }
     for name, contents in blocks.items():
         path = root / name
         made[path] = path.read_text(encoding="utf-8")

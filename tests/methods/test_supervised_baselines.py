@@ -128,6 +128,61 @@ def test_the_best_weights_of_a_model_are_its_own_whatever_the_sizes():
     torch.testing.assert_close(found, torch.stack(alone, dim=1), rtol=1e-3, atol=1e-4)
 
 
+def message_network(kind, prepared, network):
+    """Two PyTorch Geometric layers over the edges, self loops for attention alone; weights copied."""
+    from torch_geometric import nn as pyg
+
+    made = {
+        "gat": lambda width, out: pyg.GATConv(width, out, add_self_loops=True),
+        "sage": pyg.SAGEConv,
+        "gin": lambda width, out: pyg.GINConv(
+            torch.nn.Sequential(torch.nn.Linear(width, out), torch.nn.ReLU(), torch.nn.Linear(out, out))
+        ),
+    }[kind]
+    layers = torch.nn.ModuleList([made(9, 5), made(5, 3)])
+    for layer, ours in zip(layers, (network.first, network.second), strict=True):
+        layer.load_state_dict(ours.convolution.state_dict())
+    matrix = prepared.graph.adjacency.dense() != 0
+    matrix.fill_diagonal_(False)
+    targets, sources = matrix.nonzero().T
+    edges = torch.stack([sources, targets])
+    return layers, lambda inputs: layers[1](layers[0](inputs, edges).relu(), edges)
+
+
+@pytest.mark.parametrize("kind", ["gat", "gin", "sage"])
+def test_models_of_other_layers_are_what_each_is_alone(kind):
+    dataset = make_dataset(count=2)
+    settings = {"dropout": 0.0, "steps": 15, "learning_rate": 0.05, "weight_decay": 0.02, "encoder": kind}
+    method, prepared = make("gcn", dataset, **settings)
+    labels = torch.from_numpy(dataset.labels)
+    alone = []
+    for model in range(2):
+        layers, predict = message_network(kind, prepared, method.classifiers.networks[model])
+        groups = [
+            {"params": layer.parameters(), "weight_decay": rate}
+            for layer, rate in zip(layers, (settings["weight_decay"], 0), strict=True)
+        ]
+        optimiser = torch.optim.Adam(groups, lr=settings["learning_rate"])
+        train_part, validation = (
+            torch.from_numpy(getattr(dataset.splits, part)[model]) for part in ("train", "validation")
+        )
+        best = (-1, 0.0)
+        for step in range(settings["steps"]):
+            optimiser.zero_grad()
+            scores = predict(prepared.graph.features)
+            torch.nn.functional.cross_entropy(scores[train_part], labels[train_part]).backward()
+            optimiser.step()
+            scores = predict(prepared.graph.features).detach()
+            right = int((scores.argmax(1) == labels)[validation].sum())
+            loss = torch.nn.functional.cross_entropy(scores[validation], labels[validation]).item()
+            if (right, -loss) > best or not step:
+                best, kept = (right, -loss), scores
+        alone.append(kept)
+    train(method, prepared, seed=0)
+    found = method.embed(prepared).view(80, 2, 3)
+    torch.testing.assert_close(found, torch.stack(alone, dim=1), rtol=1e-3, atol=1e-3)
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("sparse_features", [False, True], ids=["dense", "sparse"])
 def test_dropout_takes_inputs_of_both_layers_in_training_only(name, sparse_features):

@@ -18,6 +18,7 @@ from spgcl.cli.inspect import inspect
 from spgcl.cli.methods import methods
 from spgcl.cli.output import note
 from spgcl.cli.report import report
+from spgcl.cli.reproduce import reproduce
 from spgcl.cli.similar import similar
 from spgcl.cli.theory import app as theory_app
 from spgcl.errors import InputError, Note
@@ -36,6 +37,7 @@ app.command("similar")(similar)
 app.command("inspect")(inspect)
 app.command("methods")(methods)
 app.command("report")(report)
+app.command("reproduce")(reproduce)
 app.add_typer(datasets_app, name="datasets")
 app.add_typer(theory_app, name="theory")
 

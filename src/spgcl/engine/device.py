@@ -121,6 +121,22 @@ def forget_peak_memory(device: torch.device) -> None:
         torch.cuda.reset_peak_memory_stats()
 
 
+def held_memory_mib(device: torch.device) -> float:
+    """Memory that tensors hold now on CUDA; 0 elsewhere, where it is not known."""
+    return torch.cuda.memory_allocated() / 2**20 if device.type == "cuda" else 0.0
+
+
+def return_memory(device: torch.device) -> None:
+    """Give CUDA memory that no tensor holds back to the other processes that share the device."""
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+
+
+def accelerator_name(device: torch.device) -> str | None:
+    """The model of a CUDA device; None elsewhere."""
+    return torch.cuda.get_device_name() if device.type == "cuda" else None
+
+
 def can_capture(tensor: torch.Tensor) -> bool:
     """Whether work on the tensor's device can be captured as a CUDA graph."""
     return tensor.is_cuda

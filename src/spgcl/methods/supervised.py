@@ -3,7 +3,7 @@
 import hashlib
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
 from spgcl.datasets.dataset import Splits
+from spgcl.engine.convolutions import MESSAGE_PASSING, EncoderKind
 from spgcl.engine.encoders import drop
 from spgcl.engine.optimiser import Adam
 from spgcl.engine.tensors import GraphTensors
@@ -19,6 +20,7 @@ from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.augment import drop_features
+from spgcl.methods.parts.message_classifiers import MessageClassifiers
 from spgcl.methods.ranges import Count, Fraction, Positive, Width
 
 
@@ -110,8 +112,6 @@ class Classifiers(nn.Module):
             self.register_buffer(f"best_{name}", weights.detach().clone())
         self.register_buffer("best_right", torch.full((num_models,), -1))
         self.register_buffer("best_loss", torch.zeros(num_models))
-        # What the last loss was computed on: `after_step`, which compares weights, gets no graph.
-        self.trained_on: PreparedTargets | None = None
 
     def forward(self, graph: GraphTensors, generator: torch.Generator | None) -> Tensor:
         """Class scores, shape (nodes, models, classes), with dropout if a generator is given."""
@@ -142,26 +142,19 @@ class Classifiers(nn.Module):
         return graph.adjacency @ rows if self.propagate else rows
 
     @torch.no_grad()
-    def keep_best(self) -> None:
-        """Keep a model's weights if more validation nodes are right than before; the loss breaks ties."""
-        prepared = self.trained_on
-        assert prepared is not None and prepared.validation is not None
-        scores = self(prepared.graph, None)
-        chosen = prepared.validation.gather(2, scores.argmax(dim=2, keepdim=True))
-        # Nodes are counted: sums of fractions depend on their order, and would miss ties.
-        right = (chosen > 0).sum(dim=(0, 2))
-        losses = cross_entropies(scores, prepared.validation)
+    def keep(self, models: Tensor) -> None:
+        """Keep the weights of those models, given as a mask."""
         buffers = dict(self.named_buffers())
-        before, loss = buffers["best_right"], buffers["best_loss"]
-        better = (right > before) | ((right == before) & (losses < loss))
-        before.copy_(torch.where(better, right, before))
-        loss.copy_(torch.where(better, losses, loss))
         for name, weights in self.named_parameters():
             # A model owns columns of the first layer, and a block of the second.
-            columns = better.repeat_interleave(self.shape[1])
-            where = columns if name.startswith("first") else better.view(-1, *[1] * (weights.ndim - 1))
+            columns = models.repeat_interleave(self.shape[1])
+            where = columns if name.startswith("first") else models.view(-1, *[1] * (weights.ndim - 1))
             kept = buffers[f"best_{name}"]
             kept.copy_(torch.where(where, weights, kept))
+
+    def weights(self) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+        """The first layer's weights, which decay, and all others."""
+        return [self.first], [self.first_bias, self.second, self.second_bias]
 
 
 def _glorot(width: int, out_width: int, shape: tuple[int, ...]) -> Tensor:
@@ -189,8 +182,6 @@ class SupervisedMethod(Method[PreparedTargets]):
 
     supervised = True
     static = True
-    # Whether layers average over neighbours, which makes them graph convolutions.
-    propagate: ClassVar[bool]
 
     def __init__(
         self,
@@ -198,6 +189,7 @@ class SupervisedMethod(Method[PreparedTargets]):
         num_models: int,
         num_classes: int,
         *,
+        encoder: EncoderKind,
         hidden: Width,
         dropout: Fraction,
         normalise_features: bool,
@@ -206,9 +198,18 @@ class SupervisedMethod(Method[PreparedTargets]):
         weight_decay: float,
     ) -> None:
         super().__init__(steps, learning_rate, weight_decay, normalise_features)
-        self.classifiers = Classifiers(
-            num_features, num_models, num_classes, hidden=hidden, dropout=dropout, propagate=self.propagate
-        )
+        sizes = (num_features, num_models, num_classes)
+        self.classifiers: Classifiers | MessageClassifiers
+        if encoder in MESSAGE_PASSING:
+            self.classifiers = MessageClassifiers(*sizes, kind=encoder, hidden=hidden, dropout=dropout)
+        else:
+            self.classifiers = Classifiers(*sizes, hidden=hidden, dropout=dropout, propagate=encoder != "mlp")
+        # What the last loss was computed on: `after_step`, which compares weights, gets no graph.
+        self.trained_on: PreparedTargets | None = None
+
+    def is_static(self, prepared: PreparedTargets) -> bool:
+        """Message-passing layers leave out self loops, which waits for the host."""
+        return super().is_static(prepared) and isinstance(self.classifiers, Classifiers)
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedTargets:
         """Also arrange the labels by model."""
@@ -218,18 +219,30 @@ class SupervisedMethod(Method[PreparedTargets]):
         """Summed cross-entropies on the training nodes: every model's gradient is that of its own."""
         if prepared.train is None:
             raise InputError("a supervised method is trained with labels, and was prepared without any")
-        self.classifiers.trained_on = prepared
+        self.trained_on = prepared
         return cross_entropies(self.classifiers(prepared.graph, generator), prepared.train).sum()
 
     def optimiser(self) -> Adam:
         """Adam with L2 regularisation of the first layer alone, as in Kipf and Welling."""
-        made = self.classifiers
-        rest = [made.first_bias, made.second, made.second_bias]
-        return Adam([([made.first], self.weight_decay), (rest, 0.0)], self.learning_rate, decoupled=False)
+        first, rest = self.classifiers.weights()
+        return Adam([(first, self.weight_decay), (rest, 0.0)], self.learning_rate, decoupled=False)
 
+    @torch.no_grad()
     def after_step(self, step: int) -> None:
-        """Keep the weights of the models that improved on validation nodes."""
-        self.classifiers.keep_best()
+        """Keep a model's weights if more validation nodes are right than before; the loss breaks ties."""
+        prepared = self.trained_on
+        assert prepared is not None and prepared.validation is not None
+        scores = self.classifiers(prepared.graph, None)
+        chosen = prepared.validation.gather(2, scores.argmax(dim=2, keepdim=True))
+        # Nodes are counted: sums of fractions depend on their order, and would miss ties.
+        right = (chosen > 0).sum(dim=(0, 2))
+        losses = cross_entropies(scores, prepared.validation)
+        buffers = dict(self.classifiers.named_buffers(recurse=False))
+        before, loss = buffers["best_right"], buffers["best_loss"]
+        better = (right > before) | ((right == before) & (losses < loss))
+        before.copy_(torch.where(better, right, before))
+        loss.copy_(torch.where(better, losses, loss))
+        self.classifiers.keep(better)
 
     @torch.no_grad()
     def embed(self, prepared: PreparedTargets) -> Tensor:
@@ -238,9 +251,11 @@ class SupervisedMethod(Method[PreparedTargets]):
 
 
 class SupervisedGCN(SupervisedMethod):
-    """Two graph convolutions that predict classes, one model per split, trained on its labels."""
+    """Two graph convolutions that predict classes, one model per split, trained on its labels.
 
-    propagate = True
+    Args:
+        encoder: Kind of the layers; gcn is the paper's.
+    """
 
     def __init__(
         self,
@@ -248,6 +263,7 @@ class SupervisedGCN(SupervisedMethod):
         num_models: int,
         num_classes: int,
         *,
+        encoder: Literal["gcn", "gat", "gin", "sage"] = "gcn",
         hidden: Width = 64,
         dropout: Fraction = 0.2,
         normalise_features: bool = False,
@@ -259,6 +275,7 @@ class SupervisedGCN(SupervisedMethod):
             num_features,
             num_models,
             num_classes,
+            encoder=encoder,
             hidden=hidden,
             dropout=dropout,
             normalise_features=normalise_features,
@@ -270,8 +287,6 @@ class SupervisedGCN(SupervisedMethod):
 
 class SupervisedMLP(SupervisedMethod):
     """Two layers that predict classes without edges, one model per split, trained on its labels."""
-
-    propagate = False
 
     def __init__(
         self,
@@ -290,6 +305,7 @@ class SupervisedMLP(SupervisedMethod):
             num_features,
             num_models,
             num_classes,
+            encoder="mlp",
             hidden=hidden,
             dropout=dropout,
             normalise_features=normalise_features,
