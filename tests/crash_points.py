@@ -7,6 +7,7 @@ A process imports everything once and forks for each trial, so that a trial take
 import argparse
 import builtins
 import errno
+import gc
 import hashlib
 import io
 import json
@@ -19,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 FAULTS = ("kill", "ENOSPC", "EIO")
@@ -37,11 +39,7 @@ class Shim:
     done: list[str] = field(default_factory=list)
 
     def point(self, name: str, path: object, half: Callable[[], object] = lambda: None) -> None:
-        try:
-            inside = isinstance(path, int) or os.path.abspath(os.fsdecode(path)).startswith(self.root)
-        except TypeError:
-            inside = False
-        if not inside:
+        if not isinstance(path, int) and not Path(os.fsdecode(path)).absolute().is_relative_to(self.root):
             return
         self.count += 1
         self.done.append(name)
@@ -54,6 +52,44 @@ class Shim:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
 
 
+def watched_file(shim: Shim) -> type[io.FileIO]:
+    """Files whose every write is an operation."""
+
+    class File(io.FileIO):
+        def write(self, data):
+            first = bytes(data)[: len(data) // 2]
+            shim.point("write", self.name, half=lambda: super(File, self).write(first))
+            return super().write(data)
+
+    return File
+
+
+def watched_open(shim: Shim) -> Callable[..., object]:
+    """`open`, for writing an operation."""
+    opened, file_type = io.open, watched_file(shim)
+
+    def open_(file, mode="r", buffering=-1, encoding=None, errors=None, newline=None, *more):
+        if isinstance(file, int) or not set(mode) & set("wax+"):
+            return opened(file, mode, buffering, encoding, errors, newline, *more)
+        shim.point("open", file)
+        raw = file_type(file, mode.replace("b", "").replace("t", ""))
+        stream = io.BufferedRandom(raw) if "+" in mode else io.BufferedWriter(raw)
+        return stream if "b" in mode else io.TextIOWrapper(stream, encoding, errors, newline)
+
+    return open_
+
+
+def watched_call(shim: Shim, name: str, function: Callable[..., object]) -> Callable[..., object]:
+    """A function of `os` as an operation; opening counts if something is written."""
+
+    def called(path, *arguments, **options):
+        if name != "open" or arguments[0] & (os.O_CREAT | os.O_WRONLY | os.O_RDWR):
+            shim.point(name, 0 if options.get("dir_fd") is not None else path)
+        return function(path, *arguments, **options)
+
+    return called
+
+
 @contextmanager
 def watched(shim: Shim, *, trades: bool = True) -> Iterator[None]:
     """Pass every operation that changes files to the shim; without `trades`, folders cannot trade names."""
@@ -61,43 +97,16 @@ def watched(shim: Shim, *, trades: bool = True) -> Iterator[None]:
     import spgcl.report.tensorboard
     import spgcl.runs.folder
 
-    opened, exchange = io.open, spgcl.files.exchange
+    exchange, open_ = spgcl.files.exchange, watched_open(shim)
 
-    class File(io.FileIO):
-        def write(self, data):
-            shim.point("write", self.name, half=lambda: super(File, self).write(bytes(data)[: len(data) // 2]))
-            return super().write(data)
+    def trade(one: Path, other: Path) -> bool:
+        if trades:
+            shim.point("exchange", other)
+        return trades and exchange(one, other)
 
-    def open_(file, mode="r", buffering=-1, encoding=None, errors=None, newline=None, *more):
-        if isinstance(file, int) or not set(mode) & set("wax+"):
-            return opened(file, mode, buffering, encoding, errors, newline, *more)
-        shim.point("open", file)
-        raw = File(file, mode.replace("b", "").replace("t", ""))
-        stream = io.BufferedRandom(raw) if "+" in mode else io.BufferedWriter(raw)
-        return stream if "b" in mode else io.TextIOWrapper(stream, encoding, errors, newline)
-
-    def counted(name, function):
-        def wrapper(path, *arguments, **options):
-            shim.point(name, 0 if options.get("dir_fd") is not None else path)
-            return function(path, *arguments, **options)
-
-        return wrapper
-
-    def os_open(path, flags, *arguments, _open=os.open, **options):
-        if flags & (os.O_CREAT | os.O_WRONLY | os.O_RDWR):
-            shim.point("open", path)
-        return _open(path, flags, *arguments, **options)
-
-    def trade(one, other):
-        if not trades:
-            return False
-        shim.point("exchange", other)
-        return exchange(one, other)
-
-    names = ("rename", "replace", "unlink", "remove", "mkdir", "rmdir", "fsync", "link", "ftruncate")
-    patches = [(os, name, counted(name, getattr(os, name))) for name in names]
-    patches += [(os, "open", os_open), (io, "open", open_), (builtins, "open", open_)]
-    patches += [(shutil, "_USE_CP_SENDFILE", False)]
+    calls = ("open", "rename", "replace", "unlink", "remove", "mkdir", "rmdir", "fsync", "link", "ftruncate")
+    patches = [(os, name, watched_call(shim, name, getattr(os, name))) for name in calls]
+    patches += [(io, "open", open_), (builtins, "open", open_), (shutil, "_USE_CP_SENDFILE", False)]
     modules = (spgcl.files, spgcl.runs.folder, spgcl.report.tensorboard)
     patches += [(module, "exchange", trade) for module in modules]
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in patches]
@@ -165,14 +174,20 @@ def state_of(folder: Path) -> State:
         inside = str(record.parent.relative_to(folder))
         state[inside] = {name: value for name, value in content.items() if name not in _PASSING}
         for path in record.parent.iterdir():
-            if path.name.startswith(("embeddings.", "model.", "held_out", "nodes.")):
+            if (
+                path.is_file()
+                and path.name != "run.json"
+                and not path.name.startswith((".", "mine", "checkpoint"))
+            ):
                 state[f"{inside}/{path.name}"] = path.read_bytes()
     return state
 
 
 def is_unfinished(state: State, new: State) -> bool:
     """Whether every run either does not claim to be finished, or is the new one, whole."""
-    finished = {name for name, value in state.items() if isinstance(value, dict) and value["status"] == "finished"}
+    finished = {
+        name for name, value in state.items() if isinstance(value, dict) and value["status"] == "finished"
+    }
     parts = [name for name in new if name in finished or str(Path(name).parent) in finished]
     return all(state.get(name) == new[name] for name in parts)
 
@@ -198,74 +213,87 @@ class Row:
     trades: bool = True
 
 
-def rows(inputs: Path) -> dict[str, Row]:
-    """Every command, in a folder of its own; a new command is one row."""
-    graph = (inputs / "edges.csv", "--structural", "degree", "--threads", 1)
-    fit = ("fit", *graph, "--labels", inputs / "labels.csv", "--steps", 2, "--set", "hidden=4")
-    fit = (*fit, "--checkpoint-every", 0, "--out", "run", "--json")
-    other = (*fit, "--seed", 7, "--hold-out-edges", 0.1, "--format", "npy", "--json")
+class Scenes:
+    """What is there before a command, made once and copied."""
 
-    def old() -> None:
-        assert run_command(*fit) == 0
-        Path("run/mine.txt").write_text("mine")
-        Path("run/mine").mkdir()
-        assert run_command("report", "run", "--projection", "pca", "--threads", 1) == 0
-        Path("run/baselines.json").unlink()
+    def __init__(self, inputs: Path) -> None:
+        self.inputs = inputs
+        self.graph = (inputs / "edges.csv", "--structural", "degree", "--threads", 1)
+        fit = ("fit", *self.graph, "--labels", inputs / "labels.csv", "--steps", 2, "--set", "hidden=4")
+        self.fit = (*fit, "--checkpoint-every", 0, "--out", "run", "--json")
+        self.other = (*self.fit, "--seed", 7, "--hold-out-edges", 0.1, "--format", "npy")
 
-    def several() -> None:
-        assert run_command(*fit, "--seeds", 3) == 0
+    def nothing(self) -> None:
+        """An empty folder."""
+
+    def old(self) -> None:
+        """A finished run with scores, a page and a user's files."""
+        kept = self.inputs / "old"
+        if not kept.exists():
+            assert run_command(*self.fit) == 0
+            assert run_command("report", "run", "--projection", "pca", "--threads", 1) == 0
+            Path("run/baselines.json").unlink()
+            Path("run/mine.txt").write_text("mine")
+            Path("run/mine").mkdir()
+            Path("run").rename(kept)
+        shutil.copytree(kept, "run")
+
+    def several(self) -> None:
+        """Three retrainings, with scores and a user's file."""
+        assert run_command(*self.fit, "--seeds", 3) == 0
         Path("run/eval.json").write_text("{}")
         Path("run/seed-2/mine.txt").write_text("mine")
 
-    def nothing() -> None:
-        """An empty folder."""
-
-    def killed(command: tuple[object, ...], prepare: Callable[[], object]) -> Callable[[], None]:
-        """What is there after a kill at the end of the second checkpoint."""
-
-        def before() -> None:
-            prepare()
-            shim = Shim(os.getcwd(), at=10**6, fault="kill")
-
-            def until_checkpoint(name: str, path: object, half: object = None) -> None:
-                if name == "replace" and "checkpoint" in str(path):
-                    shim.count += 1
-                    if shim.count == 2:
-                        os.kill(os.getpid(), signal.SIGKILL)
-
-            shim.point = until_checkpoint
-
-            def work() -> int:
-                with watched(shim):
-                    return run_command(*command)
-
-            code, said = forked(work, inputs / "log")
-            assert code == -signal.SIGKILL, said
-
-        return before
-
-    def interrupted() -> None:
-        code, said = forked(lambda: stopped(*fit), inputs / "log")
+    def interrupted(self) -> None:
+        """A run stopped by Ctrl-C after its first step."""
+        code, said = forked(lambda: stopped(*self.fit), self.inputs / "log")
         assert code == 130, said
 
-    resume, overwrite = (*fit, "--resume"), (*other, "--overwrite")
+    def killed(self, *command: object, after: Callable[[], None] | None = None) -> None:
+        """What a command leaves that is killed at the end of its second checkpoint."""
+        if after:
+            after()
+        shim = Shim(str(Path.cwd()))
+
+        def until_checkpoint(name: str, path: object, half: object = None) -> None:
+            if name == "replace" and "checkpoint" in str(path):
+                shim.count += 1
+                if shim.count == 2:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        shim.point = until_checkpoint
+
+        def work() -> int:
+            with watched(shim):
+                return run_command(*command)
+
+        code, said = forked(work, self.inputs / "log")
+        assert code == -signal.SIGKILL, said
+
+
+def rows(inputs: Path) -> dict[str, Row]:
+    """Every command, in a folder of its own; a new command is one row."""
+    scenes = Scenes(inputs)
+    fit, other, old = scenes.fit, scenes.other, scenes.old
+    resume, overwrite, longer = (*fit, "--resume"), (*other, "--overwrite"), ("--steps", 4)
+    report = ("report", "run", "--projection", "pca", "--threads", 1, "--json")
+    embed = ("embed", "run", inputs / "edges.csv", "--out", "vectors.parquet", "--overwrite")
+    fetch = ("datasets", "fetch", "toy", "--mirror", inputs / "mirror")
+    half = partial(scenes.killed, *fit, *longer)
+    half_overwritten = partial(scenes.killed, *overwrite, *longer, after=old)
     return {
-        "fit": Row(nothing, fit, resume, fresh=True),
-        "fit --seeds": Row(nothing, (*fit, "--seeds", 2), (*resume, "--seeds", 2), fresh=True),
-        "fit --resume": Row(killed((*fit, "--steps", 4), nothing), (*resume, "--steps", 4), fresh=True),
-        "fit --resume, interrupted": Row(interrupted, resume),
+        "fit": Row(scenes.nothing, fit, resume, fresh=True),
+        "fit --seeds": Row(scenes.nothing, (*fit, "--seeds", 2), (*resume, "--seeds", 2), fresh=True),
+        "fit --resume": Row(half, (*resume, *longer), fresh=True),
+        "fit --resume, interrupted": Row(scenes.interrupted, resume),
         "fit --overwrite": Row(old, overwrite),
         "fit --overwrite, without trades": Row(old, overwrite, trades=False),
-        "fit --overwrite --seeds": Row(several, (*overwrite, "--seeds", 2)),
-        "fit --overwrite, then --resume": Row(
-            killed((*overwrite, "--steps", 4), old), (*other, "--steps", 4, "--resume")
-        ),
-        "eval": Row(old, ("eval", "run", "--threads", 1, "--json")),
-        "report": Row(old, ("report", "run", "--projection", "pca", "--threads", 1, "--json")),
-        "embed": Row(
-            old, ("embed", "run", *graph[:1], "--out", "vectors.parquet", "--overwrite"), outcome="vectors.parquet"
-        ),
-        "fetch": Row(nothing, ("datasets", "fetch", "toy", "--mirror", inputs / "mirror"), outcome="data"),
+        "fit --overwrite --seeds": Row(scenes.several, (*overwrite, "--seeds", 2)),
+        "fit --overwrite, then --resume": Row(half_overwritten, (*other, *longer, "--resume")),
+        "eval": Row(old, ("eval", "run", "--protocol", "tuned", "--threads", 1, "--json")),
+        "report": Row(old, report),
+        "embed": Row(old, embed, outcome="vectors.parquet"),
+        "fetch": Row(scenes.nothing, fetch, outcome="data"),
     }
 
 
@@ -331,21 +359,23 @@ class Trials:
             with watched(shim, trades=self.row.trades):
                 return run_command(*self.row.command)
 
-        code, said = forked(work, self.inputs / "log")
-        problem = self._problem(code, said, fault)
-        if not problem:
-            code, said = forked(lambda: run_command(*(self.row.after or self.row.command)), self.inputs / "log")
-            problem = self._problem_after(code, said)
+        def go_on() -> int:
+            return run_command(*(self.row.after or self.row.command))
+
+        problem = self._problem(*forked(work, self.inputs / "log"), fault)
+        problem = problem or self._problem_after(*forked(go_on, self.inputs / "log"))
         if problem:
             self.failures.append(f"{self.name}, {fault} at operation {at}: {problem}")
 
     def _problem(self, code: int, said: str, fault: str) -> str:
-        lines = [line for line in said.splitlines() if not line.startswith(("note: ", " ", "{", "}", "[", "]"))]
+        lines = [
+            line for line in said.splitlines() if not line.startswith(("note: ", " ", "{", "}", "[", "]"))
+        ]
         if fault == "kill" and code not in (-signal.SIGKILL, 0):
             return f"exit {code}: {said}"
         if fault != "kill" and (code not in (0, 2) or (code == 2 and not self._is_one_line(lines))):
             return f"exit {code}: {said}"
-        # Without trades the folder is missing for a moment, and the next command, whatever it is, restores it.
+        # Without trades the folder may be missing; the next command, whatever it is, restores it.
         if not self.row.trades:
             forked(lambda: run_command("similar", "run", 0), self.inputs / "log")
         return self._problem_of_state()
@@ -368,7 +398,11 @@ class Trials:
             return f"the next command left another state: {summary(self._state())}"
         if self.row.outcome == "run":
             hidden = [str(path) for path in self.trial.rglob(".*")]
-            lost = [path for path in self.template.rglob("mine*") if not (self.trial / path.relative_to(self.template)).exists()]
+            lost = [
+                path
+                for path in self.template.rglob("mine*")
+                if not (self.trial / path.relative_to(self.template)).exists()
+            ]
             if hidden or lost:
                 return f"left over: {hidden}; lost: {lost}"
         return ""
@@ -381,7 +415,10 @@ def is_passing(name: str) -> bool:
 
 def summary(state: State) -> list[str]:
     """The state in a few words."""
-    return [f"{name}: {value['status'] if isinstance(value, dict) else len(value)}" for name, value in state.items()]
+    return [
+        f"{name}: {value['status'] if isinstance(value, dict) else len(value)}"
+        for name, value in state.items()
+    ]
 
 
 def main() -> None:
@@ -400,6 +437,7 @@ def main() -> None:
         os.dup2(silence, 1)
         if not asked.verbose:
             os.dup2(silence, 2)
+        gc.freeze()
         for name, row in rows(inputs).items():
             if asked.only not in name:
                 continue

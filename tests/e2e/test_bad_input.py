@@ -301,8 +301,10 @@ def test_usage_errors(tmp_path, monkeypatch, capsys, arguments, part):
 
 
 def test_an_internal_error_is_one_line_and_code_1(earlier, monkeypatch, capsys):
-    record = json.loads((earlier / "run.json").read_text())
-    (earlier / "run.json").write_text(json.dumps({**record, "graph": {}}))
+    def fail(*_):
+        raise KeyError("labels")
+
+    monkeypatch.setattr("spgcl.runs.evaluate.read_vectors", fail)
     monkeypatch.delenv("SPGCL_DEBUG", raising=False)
     line = refusal(capsys, "eval", earlier, code=1)
     assert "KeyError: 'labels'" in line and "SPGCL_DEBUG=1" in line

@@ -175,7 +175,7 @@ def _print_result(
             str(path),
             run.steps,
             (run.history.get("loss") or [None])[-1],
-            *[round(run.seconds[phase], 2) for phase in ("prepare", "train", "embed")],
+            *[round(run.seconds.get(phase, 0.0), 2) for phase in ("prepare", "train", "embed")],
             round(run.peak_memory_mib),
         ]
         for path, run in done

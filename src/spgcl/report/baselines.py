@@ -1,6 +1,5 @@
 """Scores without training, by the same probe: the baselines that training has to beat."""
 
-import json
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -12,10 +11,11 @@ from spgcl.evaluation.checks import task_digest
 from spgcl.evaluation.linear_probe import probe
 from spgcl.evaluation.tuned import tuned_probe
 from spgcl.files import replacing
-from spgcl.io.opening import read_text
+from spgcl.io.records import read_record
 from spgcl.methods import find, parameters
 from spgcl.report.material import Material
 from spgcl.runs.record import deriving, to_json
+from spgcl.runs.schema import Baselines
 from spgcl.training.fitting import fit
 
 WITHOUT_TRAINING = {
@@ -33,7 +33,7 @@ def baselines(material: Material, say: Callable[[str], None]) -> dict[str, dict[
     key = {"protocol": protocol if protocol == "tuned" else "paper", "task": task}
     path = material.folder / "baselines.json"
     if path.exists():
-        record = json.loads(read_text(path))
+        record = read_record(path, Baselines, "remove it; it is computed again")
         if {name: record.get(name) for name in key} == key:
             return dict(record["rows"])
     rows = {}

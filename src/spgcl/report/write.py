@@ -1,6 +1,5 @@
 """The page of a run, or of several compared, from their folders."""
 
-import json
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any, Literal
 from spgcl.engine.device import scoring_device
 from spgcl.errors import InputError, note
 from spgcl.evaluation.checks import task_digest
-from spgcl.io.opening import read_text
+from spgcl.io.records import read_record, require_part
 from spgcl.report.columns import read_columns
 from spgcl.report.comparison import compare_runs
 from spgcl.report.material import Material
@@ -20,6 +19,7 @@ from spgcl.report.single import describe_run
 from spgcl.report.tensorboard import require_tensorboard, write_tensorboard
 from spgcl.runs.evaluate import evaluate_run, is_as_fitted, require_same_nodes, run_folders, write_evaluation
 from spgcl.runs.record import Run, deriving, load_held_out, read_results, read_run
+from spgcl.runs.schema import Evaluation, Labelled
 from spgcl.runs.sources import Loaded, resolve_recorded
 
 # Called with a few words on what is being done.
@@ -142,13 +142,13 @@ def _evaluated(folder: Path, run: Run, load: Callable[[], Loaded], wanted: Wante
 
 
 def _stored_evaluation(folder: Path) -> dict[str, Any] | None:
-    path = folder / "eval.json"
+    path, remedy = folder / "eval.json", f"run spgcl eval {folder} again"
     if not path.exists():
         return None
-    try:
-        return dict(json.loads(read_text(path)))
-    except (ValueError, TypeError) as error:
-        raise InputError(f"{path} cannot be read ({error}); run spgcl eval {folder} again") from None
+    found: dict[str, Any] = read_record(path, Evaluation, remedy)
+    if "mean" in found:
+        require_part(path, found, Labelled, remedy)
+    return found
 
 
 def _is_of_same_task(found: dict[str, Any], load: Callable[[], Loaded]) -> bool:

@@ -1,14 +1,13 @@
 """A run on disk: weights, record, checkpoint. Nothing in these files is executed when they are read."""
 
+import hashlib
 import json
 import platform
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import safetensors
@@ -21,19 +20,23 @@ from spgcl import __version__
 from spgcl.errors import InputError
 from spgcl.files import replacing, steady
 from spgcl.io.embeddings import Format, read_embeddings
-from spgcl.io.opening import read_text
+from spgcl.io.opening import opening
+from spgcl.io.records import read_record, require, require_part
 from spgcl.methods import create
 from spgcl.methods.method import Method
 from spgcl.runs.folder import settle
+from spgcl.runs.schema import Curves, Described, Findings, Progress, Settings, Task, Weights
 from spgcl.runs.sources import HeldOut
 from spgcl.training.step import Checkpoint
 
 # Increased when earlier records can no longer be read.
 FORMAT = 1
-# The same for checkpoints, which only unfinished runs have. Format 1 held the state of torch's optimisers.
-CHECKPOINT_FORMAT = 2
+# The same for checkpoints, which only unfinished runs have. Format 1 held the state of torch's optimisers,
+# format 2 no digest.
+CHECKPOINT_FORMAT = 3
 # The single metadata entry of a tensor file; its value is JSON.
 _METADATA = "spgcl"
+_AGAIN = "fit it again with --overwrite"
 Status = Literal["running", "interrupted", "finished"]
 
 
@@ -54,9 +57,9 @@ class Run:
     dataset: str
     method: str
     preset: str | None
-    settings: dict[str, Any]
+    settings: Settings
     seed: int
-    graph: dict[str, Any]
+    graph: Annotated[dict[str, Any], Described]
     device: str
     threads: int
     precision: str = "auto"
@@ -64,14 +67,14 @@ class Run:
     command: list[str] = field(default_factory=list)
     embedding_format: Format = "parquet"
     hold_out_edges: float = 0.0
-    supervision: dict[str, Any] | None = None
+    supervision: Annotated[dict[str, Any], Task] | None = None
     status: Status = "running"
     steps: int = 0
     resumed_from: int | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     peak_memory_mib: float = 0.0
-    history: dict[str, Any] = field(default_factory=dict)
-    findings: dict[str, Any] = field(default_factory=dict)
+    history: Annotated[dict[str, Any], Curves] = field(default_factory=dict)
+    findings: Annotated[dict[str, Any], Findings, None] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=lambda: versions())
     format: int = FORMAT
 
@@ -123,7 +126,7 @@ def read_run(folder: Path) -> Run:
     """Read `run.json`; one of another format is refused with the version that wrote it."""
     path = folder / "run.json"
     try:
-        record = json.loads(read_text(path))
+        record = read_record(path, Any, _AGAIN)
     except FileNotFoundError:
         retrainings = sorted(path.parent.name for path in folder.glob("seed-*/run.json"))
         if retrainings:
@@ -131,18 +134,14 @@ def read_run(folder: Path) -> Run:
                 f"{folder} holds several runs; name one, such as {folder / retrainings[0]}"
             ) from None
         raise InputError(f"{folder} is not a run: it has no run.json (spgcl fit writes one)") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read as a run record: {error}") from None
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         named = record.get("versions") if isinstance(record, dict) else None
         written = named.get("spgcl", "unknown") if isinstance(named, dict) else "unknown"
         raise InputError(
             f"{path} was written by spgcl {written} in another format; read it with that version"
         )
-    try:
-        return Run(**record)
-    except TypeError as error:
-        raise InputError(f"{path} is no run record of spgcl {__version__} ({error}); fit it again") from None
+    require_part(path, record, Run, _AGAIN)
+    return Run(**record)
 
 
 @contextmanager
@@ -182,7 +181,7 @@ def unfinished(folder: Path, run: Run) -> str:
         return ""
     if run.status == "running":
         return f"{folder} has results of an earlier step only; spgcl fit --resume continues it"
-    steps = f"step {run.steps:,} of {run.settings['steps']:,}"
+    steps = f"step {run.steps:,} of {run.settings.get('steps', 0):,}"
     return f"{folder} was interrupted at {steps}; spgcl fit --resume continues it"
 
 
@@ -204,6 +203,7 @@ def load_method(folder: Path) -> Method:
     path = folder / "model.safetensors"
     tensors, metadata = _load_tensors(path)
     try:
+        require(metadata, Weights)
         method = create(
             metadata["method"],
             metadata["graph"]["num_features"],
@@ -213,9 +213,9 @@ def load_method(folder: Path) -> Method:
             settings=metadata["settings"],
         )
         method.load_state_dict(tensors)
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+    except (TypeError, ValueError, RuntimeError, MemoryError, OverflowError) as error:
         writer = f"spgcl {metadata['spgcl']}" if "spgcl" in metadata else "another program"
-        reason = str(error).splitlines()[0]
+        reason = (str(error) or type(error).__name__).splitlines()[0]
         raise InputError(
             f"{path} was written by {writer} and does not fit spgcl {__version__} ({reason}); fit it again"
         ) from None
@@ -232,6 +232,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
     metadata = {
         "spgcl": __version__,
         "format": CHECKPOINT_FORMAT,
+        "digest": _digest(tensors),
         "step": checkpoint.step,
         "observations": checkpoint.observations,
     }
@@ -249,6 +250,12 @@ def load_checkpoint(folder: Path) -> Checkpoint | None:
             f"{path} was written by spgcl {metadata.get('spgcl')} in another format and cannot be continued; "
             "start over with --overwrite"
         )
+    try:
+        require(metadata, Progress)
+        if _digest(tensors) != metadata["digest"]:
+            raise InputError("its tensors are not those that were written")
+    except InputError as error:
+        raise InputError(f"{path} is damaged ({error}); start over with --overwrite") from None
     return Checkpoint(
         step=metadata["step"],
         weights=_under("weights/", tensors),
@@ -272,11 +279,26 @@ def load_held_out(folder: Path) -> HeldOut | None:
     path = folder / "held_out_edges.npz"
     if not path.exists():
         return None
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as pairs:
-            return pairs["positive"], pairs["negative"]
-    except (OSError, EOFError, ValueError, LookupError, zipfile.BadZipFile, zlib.error) as error:
-        raise InputError(f"{path} is damaged ({error}); fit the run again with --overwrite") from None
+    with (
+        opening(path, "list of held-out edges"),
+        path.open("rb") as file,
+        np.load(file, allow_pickle=False) as stored,
+    ):
+        positive, negative = stored["positive"], stored["negative"]
+        for pairs in (positive, negative):
+            if pairs.dtype.kind != "i" or pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs):
+                raise InputError(f"expected pairs of nodes, found {pairs.dtype} of shape {pairs.shape}")
+        return positive, negative
+
+
+def _digest(tensors: Mapping[str, Tensor]) -> str:
+    """A digest of tensors with their names, types and shapes."""
+    state = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name].detach().cpu().contiguous()
+        state.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        state.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return state.hexdigest()
 
 
 def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

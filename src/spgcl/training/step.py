@@ -9,6 +9,7 @@ from torch import Tensor
 
 from spgcl.engine.optimiser import Adam
 from spgcl.engine.recording import captured, side_stream
+from spgcl.errors import InputError
 from spgcl.methods.method import Method, Prepared
 
 # Steps before the captured one: libraries and the optimiser initialise themselves in the first ones.
@@ -77,9 +78,15 @@ class Step:
 
     def restore(self, start: Checkpoint) -> None:
         """Continue from a checkpoint."""
-        self._method.load_state_dict(start.weights)
-        self._optimiser.load(start.optimiser)
-        self._generator.set_state(start.generator)
+        try:
+            self._method.load_state_dict(start.weights)
+            self._optimiser.load(start.optimiser)
+            self._generator.set_state(start.generator)
+        except (LookupError, RuntimeError, TypeError, ValueError) as error:
+            reason = str(error).splitlines()[0]
+            raise InputError(
+                f"the checkpoint does not fit these settings ({reason}); start over with --overwrite"
+            ) from None
         device = self._prepared.graph.device
         self._prepared.memory.update({name: value.to(device) for name, value in start.memory.items()})
 
