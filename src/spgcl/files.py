@@ -16,11 +16,7 @@ from spgcl.errors import InputError
 
 # Seconds to wait for processes that read a folder; they need milliseconds, unless they are stopped.
 PATIENCE = 60.0
-_REMEDIES = {
-    errno.ENOSPC: "make room, or choose another folder",
-    errno.EDQUOT: "make room, or choose another folder",
-    errno.EIO: "the disk may be failing: choose another folder",
-}
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _EXCHANGE, _HERE = 2, -100
 
 
@@ -50,17 +46,22 @@ def replacing(path: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
-def unwritable(path: Path, error: OSError) -> InputError:
-    """The one line on a file that cannot be written."""
+def unwritable(path: Path, error: OSError, instead: str = "choose another folder") -> InputError:
+    """The one line on a file that cannot be written; `instead` says where else it could be."""
     reason = os.strerror(error.errno).lower() if error.errno else str(error)
-    return InputError(
-        f"{path} cannot be written: {reason}; {_REMEDIES.get(error.errno or 0, 'choose another folder')}"
-    )
+    room = "make room, or " if error.errno in _FULL else ""
+    return InputError(f"{path} cannot be written: {reason}; {room}{instead}")
 
 
 def is_part(path: Path) -> bool:
     """Whether this is a file that `replacing` did not complete, or a lock; a killed process leaves both."""
     return path.name.startswith(".") and path.name.endswith((".part", ".lock"))
+
+
+def sync_file(path: Path) -> None:
+    """Bring a file's content to disk."""
+    with _descriptor(path, os.O_RDWR) as file:
+        os.fsync(file)
 
 
 def sync_folder(folder: Path) -> None:
@@ -95,7 +96,7 @@ def exchange(one: Path, other: Path) -> bool:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path, instead: str = "choose another folder") -> Iterator[None]:
     """Keep other processes from working on `folder`, which need not exist.
 
     The lock is on the file `.NAME.lock` beside it (in it, where nothing can be written beside it). It says
@@ -104,7 +105,7 @@ def locked(folder: Path) -> Iterator[None]:
     beside = not folder.parent.exists() or os.access(folder.parent, os.W_OK)
     path = folder.with_name(f".{folder.name}.lock") if beside else folder / ".lock"
     missing = [parent for parent in path.parents if not parent.exists()]
-    lock = _taken(path, folder)
+    lock = _taken(path, folder, instead)
     try:
         with suppress(OSError):
             os.ftruncate(lock, 0)
@@ -119,7 +120,7 @@ def locked(folder: Path) -> Iterator[None]:
                 parent.rmdir()
 
 
-def _taken(path: Path, folder: Path) -> int:
+def _taken(path: Path, folder: Path, instead: str) -> int:
     """A descriptor of the lock file, locked; refused if another process has it."""
     while True:
         try:
@@ -129,11 +130,11 @@ def _taken(path: Path, folder: Path) -> int:
             # The process that made the parent has just removed it.
             continue
         except OSError as error:
-            raise unwritable(path, error) from None
+            raise unwritable(path, error, instead) from None
         if not _try_lock(lock):
             holder = os.read(lock, 200).decode("utf-8", errors="replace").strip() or "another process"
             os.close(lock)
-            raise InputError(f"{folder} is in use by {holder}; wait until it ends, or choose another folder")
+            raise InputError(f"{folder} is in use by {holder}; wait until it ends, or {instead}")
         # The earlier holder may have removed the file after it was opened here.
         with suppress(OSError):
             if os.path.samestat(os.fstat(lock), path.stat()):

@@ -4,6 +4,8 @@ import os
 import socket
 import struct
 import threading
+import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from spgcl.datasets.entries import Entry, File, Form, entries
 from spgcl.datasets.fetch import ATTEMPTS, fetch
 from spgcl.datasets.storage import find
 from spgcl.errors import InputError
+from spgcl.files import locked
 
 CONTENT = bytes(range(256)) * 2000
 HALF = len(CONTENT) // 2
@@ -187,7 +190,9 @@ def test_a_refused_connection_is_reported(target, server):
 def test_a_full_disk_is_named(server, target):
     target.parent.mkdir(parents=True)
     target.with_name("file.bin.part").symlink_to("/dev/full")
-    with pytest.raises(InputError, match=f"{os.strerror(errno.ENOSPC)}.*SPGCL_DATA") as caught:
+    with pytest.raises(
+        InputError, match=f"{os.strerror(errno.ENOSPC).lower()}; make room.*SPGCL_DATA"
+    ) as caught:
         _fetch()
     assert "\n" not in str(caught.value) and not target.exists()
 
@@ -196,7 +201,7 @@ def test_a_full_disk_is_named(server, target):
 def test_a_folder_that_cannot_be_written_is_named(server, target):
     target.parent.mkdir(parents=True)
     target.parent.chmod(0o555)
-    with pytest.raises(InputError, match=os.strerror(errno.EACCES)):
+    with pytest.raises(InputError, match=os.strerror(errno.EACCES).lower()):
         _fetch()
 
 
@@ -262,3 +267,164 @@ def test_a_real_data_set_comes_from_a_folder_of_checked_files(benchmark_folder, 
     assert len(fetch("chameleon", mirror=str(benchmark_folder))) == 13
     assert fetch("chameleon", mirror=str(benchmark_folder)) == []
     assert load("chameleon").graph.num_edges == 31371
+
+
+class _Hostile(BaseHTTPRequestHandler):
+    """Answers as the path says."""
+
+    def do_GET(self):
+        self.server.log.append((self.path, self.headers.get("Range")))
+        getattr(self, self.path.split("/")[1])()
+
+    def answer(self, code=200, headers=(), body=b""):
+        self.send_response(code)
+        for name, value in headers:
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def length(self):
+        self.answer(headers=[("Content-Length", "abc")], body=CONTENT)
+
+    def negative(self):
+        self.answer(headers=[("Content-Length", "-5")], body=CONTENT)
+
+    def huge(self):
+        self.answer(headers=[("Content-Length", "9" * 30)], body=CONTENT)
+
+    def never(self):
+        self.send_error(416)
+
+    def reason(self):
+        self.send_response(404, "No\x1b[31m\x07 \x1b]0;title\x07")
+        self.end_headers()
+
+    def redirect(self):
+        self.answer(302, [("Location", self.server.target)])
+
+    def loop(self):
+        self.answer(302, [("Location", self.path)])
+
+    def endless(self):
+        self.answer()
+        with suppress(OSError):
+            while True:
+                self.wfile.write(b"x" * 65536)
+
+    def slow(self):
+        self.answer()
+        self.trickle()
+
+    def headers_slowly(self):
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nX: ")
+        self.trickle()
+
+    def trickle(self):
+        with suppress(OSError):
+            while not self.server.closing:
+                self.wfile.write(b"x")
+                self.wfile.flush()
+                time.sleep(0.02)
+
+    def log_message(self, *arguments):
+        """Tests read the server's log themselves."""
+
+
+@pytest.fixture
+def hostile(monkeypatch):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    running = ThreadingHTTPServer(("127.0.0.1", 0), _Hostile)
+    running.daemon_threads, running.log, running.closing = True, [], False
+    running.url = f"http://127.0.0.1:{running.server_port}"
+    thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield running
+    running.closing = True
+    running.shutdown()
+    thread.join()
+    running.server_close()
+
+
+def refused(mirror):
+    """The one line by which a server is refused, of characters that a terminal can show."""
+    with pytest.raises(InputError) as caught:
+        _fetch(mirror=mirror)
+    assert str(caught.value).isprintable()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["length", "negative", "huge"])
+def test_d7_a_length_that_is_no_number_is_not_believed(hostile, target, kind):
+    assert _fetch(mirror=f"{hostile.url}/{kind}") == [str(target)]
+    assert target.read_bytes() == CONTENT
+
+
+def test_d7_a_server_without_any_byte_is_asked_twice(hostile, target):
+    target.parent.mkdir(parents=True)
+    target.with_name("file.bin.part").write_bytes(b"half")
+    assert "416" in refused(f"{hostile.url}/never")
+    assert [wanted for _, wanted in hostile.log] == ["bytes=4-", None]
+
+
+def test_d7_reasons_reach_no_terminal_as_control_characters(hostile, target):
+    assert "404 No" in refused(f"{hostile.url}/reason")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://[bad",
+        "file:///etc/passwd",
+        "ftp://127.0.0.1/x",
+        "data:,x",
+        "http://127.0.0.1:99999999/",
+        "http://\x7f/",
+    ],
+)
+def test_d7_redirects_lead_to_addresses_of_http_only(hostile, target, address):
+    hostile.target = address
+    assert hostile.url in refused(f"{hostile.url}/redirect")
+    assert not target.exists()
+
+
+def test_d7_redirects_in_a_circle_end(hostile, target):
+    assert "30" in refused(f"{hostile.url}/loop")
+    assert len(hostile.log) < 50
+
+
+@pytest.mark.parametrize(
+    "mirror", ["http://[bad", "http://", "https://host:port/", "http://a b/", "http://h:99999/"]
+)
+def test_d7_mirrors_have_to_be_addresses(target, mirror):
+    assert "--mirror" in refused(mirror)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_d7_an_endless_body_is_cut(hostile, publish, monkeypatch, known):
+    monkeypatch.setattr("spgcl.datasets.fetch.MOST_BYTES", 1 << 20)
+    whole = form_of(CONTENT)
+    target = publish(whole if known else Form(whole.path, None, whole.sha256))
+    assert "other bytes" in refused(f"{hostile.url}/endless") and files_in(target.parent) == []
+
+
+@pytest.mark.parametrize("kind", ["slow", "headers_slowly"])
+def test_d7_a_server_that_stays_slow_is_left(hostile, target, monkeypatch, kind):
+    monkeypatch.setattr("spgcl.datasets.connection.GRACE_SECONDS", 0.2)
+    started = time.monotonic()
+    assert "too slow" in refused(f"{hostile.url}/{kind}")
+    assert time.monotonic() - started < 20
+
+
+def test_d7_a_pipe_in_a_mirror_is_not_waited_for(target, tmp_path):
+    (tmp_path / "mirror" / "toy" / "sub").mkdir(parents=True)
+    os.mkfifo(tmp_path / "mirror" / "toy" / "sub" / "file.bin")
+    assert "regular file" in refused(str(tmp_path / "mirror"))
+
+
+def test_d4_two_fetches_of_one_data_set_do_not_meet(server, target):
+    with locked(target.parent.parent), pytest.raises(InputError, match=f"in use by process {os.getpid()}"):
+        _fetch()
+    assert _fetch() == [str(target)]
+    # What is there needs no lock.
+    with locked(target.parent.parent):
+        assert _fetch() == []

@@ -1,31 +1,23 @@
 """Downloads that survive cut connections; a file gets its final name only after its checksum was right."""
 
-import http.client
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
+from spgcl.datasets.connection import BrokenOffError, NotThereError, opened, require_address
 from spgcl.datasets.entries import File, Form, entry
 from spgcl.datasets.storage import data_folder, find, matches
 from spgcl.errors import InputError
+from spgcl.files import locked, sync_file, sync_folder, unwritable
 
 Progress = Callable[[str, int, int | None], None]
 
 ATTEMPTS = 4
 BLOCK = 1 << 16
-TIMEOUT_SECONDS = 30
-
-
-class _NotThereError(Exception):
-    """The source has no such file."""
-
-
-class _BrokenOffError(Exception):
-    """The transfer ended early; the part that arrived is kept."""
+# Of files whose size is not known beforehand.
+MOST_BYTES = 1 << 32
+ELSEWHERE = "set SPGCL_DATA to another folder"
 
 
 def fetch(
@@ -45,15 +37,19 @@ def fetch(
     folder = data_folder() / name
     progress = progress or (lambda *_: None)
     base = None if mirror is None else f"{_mirror_address(mirror)}/{name}"
-    return [
-        str(_fetch_file(file, folder, base, progress, pause_seconds))
-        for file in found.all_files
-        if find(folder, file)[0] != "ok"
-    ]
+    if all(find(folder, file)[0] == "ok" for file in found.all_files):
+        return []
+    with locked(folder, ELSEWHERE):
+        return [
+            str(_fetch_file(file, folder, base, progress, pause_seconds))
+            for file in found.all_files
+            if find(folder, file)[0] != "ok"
+        ]
 
 
 def _mirror_address(mirror: str) -> str:
     if mirror.startswith(("http://", "https://", "file://")):
+        require_address(mirror, "--mirror ")
         return mirror.rstrip("/")
     folder = Path(mirror).expanduser()
     if not folder.is_dir():
@@ -71,7 +67,7 @@ def _fetch_file(file: File, folder: Path, base: str | None, progress: Progress, 
         forms = [form for form in file.forms if form.path == path]
         try:
             return _download(url, folder / path, forms, progress, pause)
-        except _NotThereError as error:
+        except NotThereError as error:
             refusals.append(f"{url}: {error}")
     raise InputError(f"{' and '.join(refusals)}; get the file from elsewhere with --mirror URL|PATH")
 
@@ -83,7 +79,9 @@ def _download(url: str, target: Path, forms: list[Form], progress: Progress, pau
     for _ in range(2 if part.exists() else 1):
         _transfer_with_retries(url, part, size, progress, pause)
         if any(matches(part, form) for form in forms):
+            sync_file(part)
             part.replace(target)
+            sync_folder(target.parent)
             return target
         part.unlink()
     raise InputError(f"{url} sent other bytes than the published ones; discarded: try --mirror URL|PATH")
@@ -94,7 +92,7 @@ def _transfer_with_retries(url: str, part: Path, size: int, progress: Progress, 
         try:
             _transfer(url, part, size, progress)
             return
-        except _BrokenOffError as error:
+        except BrokenOffError as error:
             reason = str(error)
         if attempt + 1 < ATTEMPTS:
             time.sleep(pause * 2**attempt)
@@ -107,52 +105,20 @@ def _transfer_with_retries(url: str, part: Path, size: int, progress: Progress, 
 def _transfer(url: str, part: Path, size: int, progress: Progress) -> None:
     """One attempt: append the missing bytes to the part file, or start over if the server cannot resume."""
     offset = part.stat().st_size if part.exists() else 0
-    with _open(url, offset) as response:
-        resumed = offset and response.status == http.client.PARTIAL_CONTENT
-        done = offset if resumed else 0
-        length = response.headers.get("Content-Length")
-        total = done + int(length) if length is not None else None
+    with opened(url, offset) as response:
+        done = offset if response.resumed else 0
+        total = None if response.length is None else done + response.length
         try:
             part.parent.mkdir(parents=True, exist_ok=True)
-            with part.open("ab" if resumed else "wb") as stream:
-                while block := _read(response):
+            with part.open("ab" if response.resumed else "wb") as stream:
+                while block := response.read(BLOCK):
                     stream.write(block)
                     done += len(block)
                     progress(part.name.removesuffix(".part"), done, total)
                     # A longer file is wrong, and might never end.
-                    if size and done > size:
+                    if done > (size or MOST_BYTES):
                         return
         except OSError as error:
-            raise InputError(
-                f"cannot write {part} ({error.strerror}); make room or set SPGCL_DATA to another folder"
-            ) from None
+            raise unwritable(part, error, ELSEWHERE) from None
     if total is not None and done < total:
-        raise _BrokenOffError(f"the transfer broke off at {done:,} of {total:,} bytes")
-
-
-def _open(url: str, offset: int) -> Any:
-    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={offset}-"} if offset else {})
-    request = urllib.request.Request(url, headers=headers)
-    try:
-        return urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS)
-    except urllib.error.HTTPError as error:
-        with error:
-            if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
-                return _open(url, 0)
-            if error.code < 500 and error.code != http.client.TOO_MANY_REQUESTS:
-                raise _NotThereError(f"{error.code} {error.reason}") from None
-            raise _BrokenOffError(f"the server answered {error.code} {error.reason}") from None
-    except urllib.error.URLError as error:
-        if isinstance(error.reason, FileNotFoundError):
-            raise _NotThereError("no such file") from None
-        raise _BrokenOffError(f"no connection ({error.reason})") from None
-    except (OSError, http.client.HTTPException) as error:
-        raise _BrokenOffError(f"no connection ({error or type(error).__name__})") from None
-
-
-def _read(response: Any) -> bytes:
-    try:
-        block: bytes = response.read(BLOCK)
-        return block
-    except (OSError, http.client.HTTPException) as error:
-        raise _BrokenOffError(f"the connection was cut ({error or type(error).__name__})") from None
+        raise BrokenOffError(f"the transfer broke off at {done:,} of {total:,} bytes")
