@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from spgcl.experiments.claims import claims
-from spgcl.experiments.figures import FIGURES
+from spgcl.experiments.figures import current_svg, has_figure
 from spgcl.experiments.layouts import tables_of
 from spgcl.experiments.paper import inconsistencies
 from spgcl.experiments.plan import NAMES, plan_of
 from spgcl.experiments.render import Table, markdown
 from spgcl.experiments.results import Results
 
+# Experiments of the paper itself.
+PAPER = tuple(name for name in NAMES if name.startswith(("table", "fig-")))
 _HEAD = """\
 # Reproduction of the paper
 
@@ -27,10 +29,21 @@ A cell has our mean and its standard deviation over full retrainings, then the p
 difference in parentheses. What was not measured, as data or time were missing, is `-`."""
 
 
-def reproduction_page(folder: Path) -> str:
-    """The whole page from a folder of results."""
-    names = [name for name in NAMES if name.startswith(("table", "fig-"))]
-    found = {name: Results(plan_of(name), folder) for name in names}
+def reproduction(folder: Path, documents: Path) -> dict[Path, str]:
+    """The page and its figures by path, from a folder of results, for a folder of documents.
+
+    A figure that is there is kept if it was drawn from the same values.
+    """
+    found = {name: Results(plan_of(name), folder) for name in PAPER}
+    made = {documents / "reproduction.md": _page(found)}
+    for name, results in found.items():
+        path = documents / "figures" / f"{name}.svg"
+        if has_figure(results):
+            made[path] = current_svg(results, path.read_text("utf-8") if path.exists() else "")
+    return made
+
+
+def _page(found: Mapping[str, Results]) -> str:
     parts = [_HEAD, "## What holds and what does not", markdown(_claims_table(found))]
     parts += ["## Where the paper contradicts itself, or the data"]
     parts += ["\n".join(f"- {sentence}" for sentence in inconsistencies())]
@@ -49,7 +62,7 @@ def _section(name: str, results: Results) -> list[str]:
     parts = [f"## {_heading(name)}"]
     if total:
         parts.append(f"{total - missing} of {total} runs measured{_where(results)}.")
-    if results.plan.layout in FIGURES and missing < total:
+    if has_figure(results):
         parts.append(f"![{results.plan.title}](figures/{name}.svg)")
     return [*parts, *map(markdown, tables_of(results))]
 
