@@ -16,17 +16,22 @@ PAPER = tuple(name for name in NAMES if name.startswith(("table", "fig-")))
 _HEAD = """\
 # Reproduction of the paper
 
-Written by `python benchmarks/tables.py` from [results/](../results/README.md); nothing on this page is typed
-by hand but the paper's own figures. The same tables, as Markdown, LaTeX and HTML, and the figures:
+Written from [results/](../results/README.md) by `python benchmarks/tables.py`. One command makes every table
+and figure of the paper again, as Markdown, LaTeX and HTML, and SVG and PNG:
 
 ```text
-spgcl reproduce all                    # what has no result yet is run; can be stopped and started again
-spgcl reproduce table6 fig-topk        # some of them
-spgcl reproduce all --quick            # a small version on the built-in graphs, without data
+spgcl reproduce all                          # in a checkout: most is in results/ and is not run again
+spgcl reproduce table6 fig-topk --workers 2
+spgcl reproduce table6 --graph chameleon     # run one graph only
+spgcl reproduce table6 --no-run              # write what there is
+spgcl reproduce all --quick                  # small versions on the built-in graphs, without data
 ```
 
-A cell has our mean and its standard deviation over full retrainings, then the paper's figure and the
-difference in parentheses. What was not measured, as data or time were missing, is `-`."""
+What is run is data: one file per table or figure in `src/spgcl/experiments/plans/`. Every run is a line of
+`results/NAME.jsonl`, written as soon as it is measured: stop the command at any time and start it again.
+
+A cell has our mean and its standard deviation over full retrainings; in parentheses the paper's figure and
+the difference. What was not measured, as data or time were missing, is `-`."""
 
 
 def reproduction(folder: Path, documents: Path) -> dict[Path, str]:
