@@ -25,7 +25,7 @@ from markdown import table
 from record import read_lines
 
 from spgcl.datasets.entries import entries
-from spgcl.experiments.page import reproduction_page
+from spgcl.experiments.page import reproduction
 from spgcl.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
@@ -117,7 +117,7 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
     }
     made = {
         root / PRESETS: search_tables.presets_text(searched),
-        root / "docs/reproduction.md": reproduction_page(results),
+        **reproduction(results, root / "docs"),
     }
     for name, contents in blocks.items():
         path = root / name

@@ -4,31 +4,14 @@ import re
 from statistics import fmean, pstdev
 
 import pytest
+from made_results import filled, record, scored
 
 from spgcl.experiments.layouts import tables_of
 from spgcl.experiments.paper import printed
 from spgcl.experiments.plan import NAMES, plan_of
 from spgcl.experiments.render import Strong
-from spgcl.experiments.results import Results, append
+from spgcl.experiments.results import Results
 from spgcl.report.paper import paper_figure
-
-
-def record(run, **found):
-    return {"digest": run.digest, "dataset": run.graph, "method": run.method, "settings": {}, **found}
-
-
-def scored(run, test):
-    scores = {probe: {"test": test, "validation": test} for probe in ("paper", "tuned")}
-    return record(run, scores=scores, observed={"weight_norm_1": 2.0 * test, "weight_norm_2": test})
-
-
-def filled(name, folder, found):
-    """Results of a plan in which every run has what a function says, if it says anything."""
-    plan = plan_of(name)
-    for run in plan.runs:
-        if (line := found(run)) is not None:
-            append(folder / f"{name}.jsonl", line)
-    return Results(plan, folder)
 
 
 def cell(table, row, column):
@@ -90,7 +73,7 @@ def test_norms_of_every_layer(tmp_path):
 def test_memory_that_does_not_suffice(tmp_path):
     def found(run):
         peak = None if run.method == "grace" else 2048.0
-        return record(run, peak_mib=peak, ms_per_step=5.0, synthetic=False, processor="P", device="cuda")
+        return record(run, peak_mib=peak, ms_per_step=5.0, synthetic=False)
 
     (table,) = tables_of(filled("table3", tmp_path, found))
     assert cell(table, "grace", "genius, GB") == "OOM (OOM)"

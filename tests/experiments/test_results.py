@@ -22,10 +22,10 @@ for number in range(50):
 
 def test_several_processes_append_whole_lines(tmp_path):
     path = tmp_path / "some" / "results.jsonl"
-    writers = [subprocess.Popen([sys.executable, "-c", APPENDING, path, str(each)]) for each in range(3)]
-    assert [writer.wait() for writer in writers] == [0, 0, 0]
+    writers = [subprocess.Popen([sys.executable, "-c", APPENDING, path, str(each)]) for each in range(2)]
+    assert [writer.wait() for writer in writers] == [0, 0]
     found = sorted((line["writer"], line["number"]) for line in read_lines(path))
-    assert found == sorted((str(writer), number) for writer in range(3) for number in range(50))
+    assert found == sorted((str(writer), number) for writer in range(2) for number in range(50))
 
 
 def test_a_line_that_was_cut_short_is_left_out_and_spoils_no_other(tmp_path):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Annotated
@@ -46,14 +47,8 @@ def reproduce(
     from spgcl.experiments.reproduce import Wanted
     from spgcl.experiments.reproduce import reproduce as carry_out
 
-    @contextmanager
-    def watch(total: int) -> Iterator[Callable[[], None]]:
-        finished = count(1)
-        with progress_line(f"{total} runs", total=total, amount="steps", quiet=json) as update:
-            yield (lambda: update(completed=next(finished))) if update else (lambda: None)
-
     wanted = Wanted(names, quick, results, out, tuple(graphs or ()), measure, device, workers)
-    records = carry_out(wanted, watch)
+    records = carry_out(wanted, partial(_watch, quiet=json))
     if json:
         print_json(records)
         return
@@ -62,3 +57,11 @@ def reproduce(
         for record in records
     ]
     print_table("reproduced", ["name", "runs", "with a result", "file"], rows)
+
+
+@contextmanager
+def _watch(total: int, *, quiet: bool) -> Iterator[Callable[[object], None]]:
+    """One line for all runs, with the time left; gives what is called after each."""
+    finished = count(1)
+    with progress_line(f"{total} runs", total=total, amount="steps", quiet=quiet) as update:
+        yield lambda _: update(completed=next(finished)) if update else None

@@ -4,12 +4,13 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from spgcl.errors import InputError
 from spgcl.experiments.plan import Run
@@ -18,10 +19,11 @@ from spgcl.experiments.results import append, cores, is_current, read_lines
 
 @dataclass(frozen=True)
 class Job:
-    """A run and the file that its line goes to."""
+    """A run, the file that its line goes to, and what else the line says."""
 
     run: Run
     path: Path
+    more: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Failure:
 
 
 def execute(
-    jobs: Sequence[Job], *, device: str, workers: int | None, done: Callable[[], None]
+    jobs: Sequence[Job], *, device: str, workers: int | None, done: Callable[[Job], None]
 ) -> list[Failure]:
     """Do all jobs, several at once; `done` is called after each.
 
@@ -41,7 +43,7 @@ def execute(
         jobs: What is to do.
         device: Where to compute.
         workers: Processes at once; one per core if None.
-        done: Called whenever a run is over.
+        done: Called with every job that is over.
     """
     failures = []
     # Memory is that of a process: such runs have one each, and follow each other.
@@ -53,11 +55,12 @@ def execute(
         count = min(count, len(group))
         threads = max(1, cores() // count)
         with _pool(count, fresh=fresh) as pool:
-            running = {pool.submit(_do, job, device, threads): job for job in group}
+            running = {pool.submit(_do, job, device, threads, count): job for job in group}
             for future in as_completed(running):
+                job = running[future]
                 if message := _outcome(future):
-                    failures.append(Failure(running[future].run, message))
-                done()
+                    failures.append(Failure(job.run, message))
+                done(job)
     return failures
 
 
@@ -90,7 +93,7 @@ def _outcome(future: Future[str]) -> str:
         ) from None
 
 
-def _do(job: Job, device: str, threads: int) -> str:
+def _do(job: Job, device: str, threads: int, workers: int) -> str:
     """Measure a run and write its line, unless another process just did; a message if it cannot be."""
     from spgcl.experiments.measures import measured, worker_device
 
@@ -99,7 +102,9 @@ def _do(job: Job, device: str, threads: int) -> str:
     ):
         return ""
     try:
-        append(job.path, measured(job.run, worker_device(device, threads)))
+        line = measured(job.run, worker_device(device, threads))
+        # Where several runs share the machine, their times mean little.
+        append(job.path, {**line, "workers": workers, **job.more})
     except (InputError, RuntimeError) as error:
         return str(error).splitlines()[0]
     return ""

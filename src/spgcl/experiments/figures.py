@@ -1,12 +1,15 @@
 """Figures as SVG and PNG, readable in black and white."""
 
+import hashlib
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, Any
 
 from spgcl.errors import InputError
-from spgcl.experiments.layouts import curve, mean_test
+from spgcl.experiments.layouts import curve, mean_test, tables_of
+from spgcl.experiments.render import markdown
 from spgcl.experiments.results import Results
 from spgcl.files import replacing
 
@@ -21,25 +24,57 @@ GREYS = ("black", "0.35", "0.55", "0.15", "0.45", "0.65", "0.25")
 
 def figure_paths(results: Results, folder: Path) -> list[Path]:
     """The figure of a plan as SVG and PNG; none if it is a table, or nothing is known yet."""
-    draw = FIGURES.get(results.plan.layout)
-    if draw is None or len(results.missing()) == len(results.plan.runs):
+    if not has_figure(results):
         return []
-    figure = draw(results)
-    return write_figure(figure, folder / results.plan.name)
+    figure = FIGURES[results.plan.layout](results)
+    return write_figure(figure, folder / results.plan.name, values_digest(results))
 
 
-def write_figure(figure: "Figure", stem: Path) -> list[Path]:
+def has_figure(results: Results) -> bool:
+    """Whether a plan is drawn, and has a result to draw."""
+    return results.plan.layout in FIGURES and len(results.missing()) < len(results.plan.runs)
+
+
+def current_svg(results: Results, earlier: str = "") -> str:
+    """The figure of a plan as SVG: the earlier one if it was drawn from the same values.
+
+    Other versions of the plotting library write other bytes for them.
+    """
+    digest = values_digest(results)
+    if digest in earlier:
+        return earlier
+    text = BytesIO()
+    _save(FIGURES[results.plan.layout](results), text, "svg", results.plan.name, digest)
+    return text.getvalue().decode()
+
+
+def values_digest(results: Results) -> str:
+    """A name for what a figure shows: the same values as its table."""
+    shown = "".join(map(markdown, tables_of(results)))
+    return f"values {hashlib.sha256(shown.encode()).hexdigest()[:16]}"
+
+
+def write_figure(figure: "Figure", stem: Path, description: str = "") -> list[Path]:
     """Write a figure as STEM.svg and STEM.png: the same bytes for the same values."""
-    from matplotlib import rc_context
-
     stem.parent.mkdir(parents=True, exist_ok=True)
     paths = []
-    for kind, facts in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
+    for kind in ("svg", "png"):
         path = stem.with_name(f"{stem.name}.{kind}")
-        with replacing(path) as temporary, rc_context({"svg.hashsalt": stem.name, "svg.fonttype": "none"}):
-            figure.savefig(temporary, format=kind, dpi=150, metadata=facts)
+        with replacing(path) as temporary:
+            _save(figure, temporary, kind, stem.name, description)
         paths.append(path)
     return paths
+
+
+def _save(figure: "Figure", target: Any, kind: str, name: str, description: str) -> None:
+    from matplotlib import rc_context
+
+    # Neither the date nor the version of the library, and no description if there is none.
+    facts = dict.fromkeys(("Date", "Creator") if kind == "svg" else ("Software",))
+    described = {"Description": description} if description else {}
+    # Words stay words, and ids are made from the name instead of at random.
+    with rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
+        figure.savefig(target, format=kind, dpi=150, metadata={**facts, **described})
 
 
 def new_figure(columns: int = 1, **size: Any) -> tuple["Figure", list[Any]]:

@@ -206,8 +206,8 @@ def _of_its_size(name: str) -> tuple[Dataset, bool]:
 
 
 def worker_device(name: str, threads: int) -> torch.device:
-    """The device of a worker process, with its share of the cores."""
-    use_threads(threads)
+    """The device of a worker process, with its share of the cores, or what the environment allows."""
+    use_threads(min(threads, torch.get_num_threads()))
     return choose_device(name)
 
 

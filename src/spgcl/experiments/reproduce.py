@@ -18,7 +18,7 @@ from spgcl.experiments.render import write_tables
 from spgcl.experiments.results import Results
 
 # A context around the runs, given how many there are; gives what is called after each of them.
-Watch = Callable[[int], AbstractContextManager[Callable[[], None]]]
+Watch = Callable[[int], AbstractContextManager[Callable[[Job], None]]]
 
 
 @dataclass(frozen=True)
