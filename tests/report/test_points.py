@@ -12,7 +12,7 @@ from spgcl.graph import Graph
 from spgcl.report.columns import Column, categorised, read_columns
 from spgcl.report.material import MOST_NODES
 from spgcl.report.page import write_page
-from spgcl.report.points import map_data, packed
+from spgcl.report.points import TEST_OUTCOMES, all_columns, map_data, packed, view_data
 from spgcl.report.single import describe_run
 from spgcl.report.write import silent
 from spgcl.runs.plane import principal_plane
@@ -22,8 +22,9 @@ def unpacked(item):
     return np.frombuffer(base64.b64decode(item["data"]), dtype=f"<{item['type']}")
 
 
-def mapped(material):
-    return map_data(material, principal_plane(material.vectors[material.shown]))
+def mapped(material, predicted=None):
+    view = view_data(material, principal_plane(material.vectors[material.shown]))
+    return map_data(material, all_columns(material, predicted), [view])
 
 
 @pytest.mark.parametrize(
@@ -33,9 +34,11 @@ def mapped(material):
         (np.array([128]), "i2"),
         (np.array([-40_000, 3]), "i4"),
         (np.array([0.5, np.nan]), "f4"),
+        (np.array([69885952.0, 69885953.0, np.nan]), "f8"),
+        (np.array([0.1, 1e300]), "f8"),
         (np.array([], dtype=np.int64), "i1"),
     ],
-    ids=["bytes", "words", "long", "numbers", "empty"],
+    ids=["bytes", "words", "long", "numbers", "ids", "decimals", "empty"],
 )
 def test_arrays_survive_in_the_narrowest_type(values, kind):
     item = packed(values)
@@ -63,9 +66,10 @@ def test_the_map_holds_ids_points_nearest_and_neighbours(make_material, directed
     material = make_material(directed=directed)
     data = mapped(material)
     assert data["ids"] == [str(node) for node in range(40)] and data["total"] == 40
-    assert data["directed"] is directed and data["listed"] == 10
-    nearest = unpacked(data["nearest"]).reshape(40, 10)
-    similarities = unpacked(data["similarities"]).reshape(40, 10) / 1000
+    (view,) = data["views"]
+    assert data["directed"] is directed and view["listed"] == 10
+    nearest = unpacked(view["nearest"]).reshape(40, 10)
+    similarities = unpacked(view["similarities"]).reshape(40, 10) / 1000
     rows, values = most_similar(material.vectors, 7, 10)
     np.testing.assert_array_equal(nearest[7], rows)
     np.testing.assert_allclose(similarities[7], values, atol=6e-4)
@@ -91,7 +95,7 @@ def test_above_the_limit_a_seeded_sample_is_shown(make_material, monkeypatch):
     content = describe_run(material, projection="pca", say=silent)
     data = content["map"]
     assert data["ids"] == [str(node) for node in material.shown] and data["total"] == 80
-    assert "A seeded sample of 30 of 80 nodes" in content["sections"][3]["text"]
+    assert "A seeded sample of 30 of 80 nodes" in content["sections"][1]["text"]
     counts, links = unpacked(data["linked"]), unpacked(data["links"])
     starts = np.concatenate([[0], np.cumsum(counts)])
     for index, node in enumerate(material.shown):
@@ -121,10 +125,50 @@ def test_colours_are_label_cluster_degree_and_the_columns_of_the_table(make_mate
     assert colours["label"]["names"] == ["red", "green", "2"]
     np.testing.assert_array_equal(unpacked(colours["label"]["values"]), material.labels)
     assert len(colours["cluster"]["names"]) == 3 and len(set(unpacked(colours["cluster"]["values"]))) == 3
-    assert colours["degree"]["logarithmic"]
+    assert not any(item.get("errors") for item in colours.values())
     np.testing.assert_array_equal(unpacked(colours["degree"]["values"]), material.graph.degrees)
     unlabelled = [item["name"] for item in mapped(make_material(labelled=False))["colours"]]
     assert unlabelled == ["cluster", "degree"]
+
+
+def test_predictions_of_the_first_split_become_columns(make_material):
+    material = make_material()
+    predicted = np.full(40, -1)
+    predicted[:10] = material.labels[:10]
+    predicted[3] = (predicted[3] + 1) % 3
+    colours = {item["name"]: item for item in mapped(material, predicted)["colours"]}
+    assert list(colours) == ["label", "predicted", "first split", "cluster", "degree"]
+    np.testing.assert_array_equal(unpacked(colours["predicted"]["values"]), predicted)
+    outcome = colours["first split"]
+    assert outcome["errors"] and outcome["names"] == list(TEST_OUTCOMES)
+    words = [outcome["names"][code] for code in unpacked(outcome["values"])]
+    assert words == ["right"] * 3 + ["wrong"] + ["right"] * 6 + ["not tested"] * 30
+
+
+def test_columns_with_a_long_tail_are_skewed():
+    generator = np.random.default_rng(0)
+    for values, skewed in [
+        (generator.standard_normal(1000), False),
+        (generator.uniform(size=1000), False),
+        (np.exp(2 * generator.standard_normal(1000)), True),
+        (np.array([*range(9), 1000, np.nan]), True),
+        (np.full(5, np.nan), False),
+        (np.full(5, 2.0), False),
+    ]:
+        assert Column("x", values).skewed is skewed
+
+
+def test_integers_are_never_rounded(tmp_path):
+    exact = [str(69885952 + 10**index) for index in range(10)]
+    path = tmp_path / "nodes.csv"
+    rows = [f"n{number},{value},{10**18 + number}" for number, value in enumerate(exact)]
+    path.write_text("\n".join(["id,account,snowflake", *rows]))
+    ids = np.array([f"n{number}" for number in range(10)], dtype=object)
+    graph = Graph.from_edges(np.arange(9), np.arange(1, 10), np.eye(10), node_ids=ids)
+    account, snowflake = read_columns(path, graph)
+    assert [str(int(value)) for value in unpacked(packed(account.values))] == exact
+    # No float holds these: they stay text.
+    assert snowflake.categories == tuple(str(10**18 + number) for number in range(10))
 
 
 def test_the_rarest_of_many_categories_become_one():

@@ -44,7 +44,7 @@ def test_the_page_is_recorded_and_loads_nothing(small, capsys):
     assert not re.search(r"""(src|href)=["'](?!#|data:,)""", markup)
     assert "default-src 'none'" in markup
     assert [section["id"] for section in content_of(page)["sections"]] == [
-        *("summary", "signal", "training", "map", "homophily", "evaluation")
+        *("verdict", "map", "evaluation", "signal", "homophily", "training", "run")
     ]
     assert f" {page} " in output(capsys, "report", small, "--projection", "pca")[0]
 
@@ -97,11 +97,11 @@ def test_a_run_that_was_not_evaluated_is_evaluated(people, tmp_path, capsys):
     scores = json.loads((out / "eval.json").read_text())
     assert scores["protocol"] == "paper" and len(scores["splits"]) == 10
     content = content_of(out / "report.html")
-    score = dict(content["sections"][0]["items"][0]["pairs"])["Score"]
-    assert score.startswith(f"{scores['mean']:.2f} ± {scores['std']:.2f} % accuracy")
-    rows = content["sections"][5]["items"][0]["rows"]
+    assert f"ccuracy {scores['mean']:.2f}" in content["sections"][0]["text"]
+    rows = content["sections"][0]["items"][0]["rows"]
+    assert rows[0]["text"] == f"{scores['mean']:.2f} ± {scores['std']:.2f}"
     stored = json.loads((out / "baselines.json").read_text())["rows"]
-    assert [row["mean"] for row in rows[1:]] == pytest.approx(
+    assert [row["mean"] for row in rows[2:]] == pytest.approx(
         [row["mean"] for row in stored.values()], rel=1e-5
     )
 
@@ -113,7 +113,7 @@ def test_labels_too_few_to_split_are_no_reason_for_no_page(tmp_path, capsys):
     graph = [tmp_path / "edges.csv", "--structural", "degree", "--labels", tmp_path / "labels.csv"]
     answer(capsys, "fit", *graph, "--out", out, "--set", "positives=1", *QUICK)
     assert f"{out} is not evaluated" in output(capsys, "report", out, "--projection", "pca")[1]
-    assert content_of(out / "report.html")["map"]["listed"] == 3
+    assert content_of(out / "report.html")["map"]["views"][0]["listed"] == 3
 
 
 def test_fit_makes_the_page_on_request(people, tmp_path, capsys):

@@ -1,6 +1,5 @@
 """Every number on the page against the function or the file it comes from."""
 
-import json
 import shlex
 import tomllib
 from importlib.resources import files
@@ -9,11 +8,12 @@ import numpy as np
 import pytest
 
 from spgcl.cli import run
-from spgcl.datasets import random_splits
+from spgcl.datasets import Splits, random_splits
 from spgcl.datasets.entries import entries
 from spgcl.evaluation import (
     class_mixing,
     edge_homophily,
+    majority_class,
     predict_first_split,
     probe,
     score_predictions,
@@ -28,9 +28,10 @@ from spgcl.report.curves import training
 from spgcl.report.homophily import count_pairs, homophily, row_fractions
 from spgcl.report.paper import Quoted, paper_figure
 from spgcl.report.reliability import without_labels
-from spgcl.report.scores import evaluation
-from spgcl.report.summary import repeating_command, summary
-from spgcl.report.words import score_rows, score_text
+from spgcl.report.scores import evaluation, first_split
+from spgcl.report.summary import headline, repeating_command, summary
+from spgcl.report.verdict import verdict, with_majority
+from spgcl.report.words import judgement, score_rows
 from spgcl.report.write import silent
 from spgcl.runs.fit import DECIDING
 from spgcl.runs.record import read_run
@@ -46,16 +47,12 @@ def facts_of(section):
 
 def test_the_summary_repeats_the_record(fitted):
     record = read_run(fitted)
-    found = json.loads((fitted / "eval.json").read_text())
-    part = summary(fitted, record, found, ("two edges dropped",))
-    facts = facts_of(part)
+    part = summary(fitted, record, ("two edges dropped",))
+    facts = {**facts_of(part), **headline(record)}
     assert facts["Graph"].startswith("edges: 60 nodes, ") and facts["Graph"].endswith(" edges, 3 features")
     assert facts["Method"] == "spgcl" and facts["Training"] == "6 steps"
     assert f"{record.seconds['train']:.2f} s train" in facts["Time"]
     assert facts["Peak memory"] == f"{record.peak_memory_mib:,.0f} MiB"
-    assert facts["Score"] == (
-        f"{found['mean']:.2f} ± {found['std']:.2f} % accuracy, deviation over 10 splits"
-    )
     assert facts["Device"] == "cpu, 1 thread" and record.versions["torch"] in facts["Versions"]
     assert "two edges dropped" in part["text"]
     settings = {row[0]: row[1:] for row in items_of(part, "table")[0]["rows"]}
@@ -72,10 +69,39 @@ def test_scores_state_what_their_deviation_is_over():
         ["k-NN", "ROC-AUC", "40.00", "-", "1 split"],
         ["link prediction", "average precision", "10.00", "-", ""],
     ]
-    assert score_text(record) == "50.00 ± 1.00 % ROC-AUC, deviation over 10 probe starts"
     again = {**record, "std_over": "retrainings", "retrainings": [{}, {}, {}]}
-    assert score_text(again).endswith("over 3 retrainings") and score_rows(again)[0][-1] == "3 retrainings"
-    assert score_text({"link_prediction": {"auc": 1.0}}) == ""
+    assert score_rows(again)[0][-1] == "3 retrainings"
+
+
+@pytest.mark.parametrize(
+    ("score", "above", "below"),
+    [
+        (30.0, [], []),
+        (29.0, [], []),
+        (45.0, ["majority class (30.00)"], ["raw features (50.00)", "smoothed features (60.00)"]),
+        (55.0, ["majority class (30.00)", "raw features (50.00)"], ["smoothed features (60.00)"]),
+        (65.0, ["majority class (30.00)", "raw features (50.00)", "smoothed features (60.00)"], []),
+    ],
+)
+def test_a_score_is_judged_by_what_takes_no_training(score, above, below):
+    rows = {"majority": {"mean": 30.0}, "raw": {"mean": 50.0}, "smoothed": {"mean": 60.0}, "untrained": {}}
+    (words,) = judgement({"mean": score, "metric": "accuracy", "baselines": rows})
+    assert words.startswith("Not above the majority class") is (score <= 30)
+    found = words.partition(", not above ")
+    assert [part for part in above if part in found[0]] == above
+    assert [part for part in below if part in found[2]] == below
+    assert not judgement({"mean": score, "metric": "accuracy"})
+    left_out = {"majority": {"mean": 30.0}, "raw": {"left_out": "too large"}}
+    assert "raw" not in judgement({"mean": score, "metric": "accuracy", "baselines": left_out})[0]
+
+
+def test_the_majority_class_is_that_of_the_training_nodes():
+    labels = np.array([0, 0, 1, 1, 1, 0, 2, 1, -1])
+    train = np.array([[1, 1, 1, 0, 0, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0, 0, 0, 0]], dtype=bool)
+    test = np.array([[0, 0, 0, 0, 1, 1, 1, 1, 0], [0, 0, 0, 0, 1, 1, 1, 1, 0]], dtype=bool)
+    validation = np.array([[0, 0, 0, 1, 0, 0, 0, 0, 0], [1, 1, 0, 0, 0, 0, 0, 0, 0]], dtype=bool)
+    scores = majority_class(labels, Splits(train, validation, test, "own"))
+    assert [(one.validation, one.test) for one in scores.splits] == [(0, 25), (0, 50)]
 
 
 def test_the_command_of_the_summary_makes_the_same_run(people, tmp_path, capsys):
@@ -131,12 +157,14 @@ def test_long_curves_keep_their_ends(fitted):
     assert len(series["x"]) == 2000 and series["x"][0] == 1 and series["x"][-1] == 50_000
 
 
-def test_a_loss_that_falls_at_once_is_shown_again_without_its_beginning(fitted):
-    record = read_run(fitted)
-    record.history = {"loss": [1000.0, *np.linspace(5, 1, 99)], "observations": []}
-    whole, later = items_of(training(record), "lines")
-    assert len(whole["series"][0]["x"]) == 100 and later["title"].endswith("after a tenth of the steps")
-    assert later["series"][0]["x"] == list(range(11, 101)) and max(later["series"][0]["y"]) < 5
+def test_curves_say_which_direction_is_good(fitted):
+    better = {item["title"]: item["better"] for item in items_of(training(read_run(fitted)), "lines")}
+    assert better["Loss of spgcl"] == better["Overlap: selected pairs that were selected before"]
+    assert better["Loss of spgcl"] != better["Homophily of the transformed graph"]
+    logarithmic = {
+        item["title"] for item in items_of(training(read_run(fitted)), "lines") if item["logarithmic"]
+    }
+    assert logarithmic == {"Loss of spgcl"}
 
 
 def fractions_of_pairs(rows, columns, num_classes):
@@ -182,9 +210,11 @@ def test_homophily_compares_the_graph_with_the_transformed_one(make_material):
 def test_without_labels_the_sections_ask_for_them(make_material):
     material = make_material(labelled=False)
     assert "--labels" in homophily(material)["items"][0]["text"]
-    assert "--labels" in evaluation(material, silent)["items"][0]["text"]
+    assert "--labels" in evaluation(material, None)["items"][0]["text"]
+    part = verdict(material, {}, ["Edges help.", "Try auto."])
+    assert part["text"] == "Edges help." and [item["kind"] for item in part["items"]] == ["facts"]
     linked = make_material(labelled=False, evaluation={"link_prediction": {"auc": 71.5}})
-    (scores,) = items_of(evaluation(linked, silent), "table")
+    (scores,) = items_of(evaluation(linked, None), "table")
     assert scores["rows"] == [["link prediction", "auc", "71.50", "-", ""]]
 
 
@@ -208,21 +238,27 @@ def test_predictions_of_the_first_split_are_those_that_were_scored(make_material
     assert 100 * np.mean(material.labels[nodes] == predicted) == pytest.approx(first.test)
 
 
-def test_evaluation_shows_splits_rows_without_training_and_the_confusion(make_material):
+def verdict_of(material):
+    return verdict(material, with_majority(material, baselines(material, silent)), ["The signal."])
+
+
+def test_the_verdict_shows_splits_and_rows_without_training_and_evaluation_the_confusion(make_material):
     material = scored(make_material, "tuned")
-    part = evaluation(material, silent)
+    part = verdict_of(material)
     (chart,) = items_of(part, "strips")
     own, *others = chart["rows"]
+    assert f"{material.evaluation['mean']:.2f}" in part["text"]
     assert own["role"] == "own" and len(own["values"]) == 3
     assert own["values"] == pytest.approx([s["test"] for s in material.evaluation["splits"]], rel=1e-5)
     assert [row["name"] for row in others] == [
+        "majority class",
         "raw features, no training",
         "smoothed features, no training",
         "encoder before training",
     ]
     # The features of this graph are the very vectors: the first row is the run's own score.
-    assert others[0]["mean"] == own["mean"]
-    (matrix,) = items_of(part, "matrix")
+    assert others[1]["mean"] == own["mean"]
+    (matrix,) = items_of(evaluation(material, first_split(material)), "matrix")
     nodes, predicted = predict_first_split(material.vectors, material.labels, material.splits)
     expected = fractions_of_pairs(material.labels[nodes], predicted, 3)
     np.testing.assert_allclose(matrix["values"], expected, atol=1e-4)
@@ -243,8 +279,9 @@ def test_rows_without_training_are_computed_once_for_a_task(make_material):
 
 def test_a_row_that_does_not_fit_into_memory_is_left_out_with_its_reason(make_material, monkeypatch):
     monkeypatch.setattr("spgcl.methods.smoothed.MOST_BYTES", 100)
-    part = evaluation(scored(make_material, "tuned"), silent)
-    assert [row["name"] for row in items_of(part, "strips")[0]["rows"][1:]] == ["encoder before training"]
+    part = verdict_of(scored(make_material, "tuned"))
+    names = [row["name"] for row in items_of(part, "strips")[0]["rows"][1:]]
+    assert names == ["majority class", "encoder before training"]
     reasons = [item["text"] for item in items_of(part, "text")]
     assert len(reasons) == 2 and all("100 allowed" in words for words in reasons)
 
@@ -257,7 +294,7 @@ def test_a_supervised_run_is_shown_by_its_own_predictions(make_material):
     material.run.method = "gcn"
     for name, value in {"vectors": scores, "splits": splits, "evaluation": record}.items():
         object.__setattr__(material, name, value)
-    part = evaluation(material, silent)
+    part = evaluation(material, first_split(material))
     (matrix,) = items_of(part, "matrix")
     nodes = np.flatnonzero(splits.test[0])
     expected = fractions_of_pairs(material.labels[nodes], scores[nodes, :3].argmax(axis=1), 3)
@@ -282,25 +319,24 @@ def test_the_papers_figure_stands_beside_the_run_on_its_graph_only(make_material
     material = scored(make_material, "tuned")
     material.run.dataset = material.run.graph["source"] = "cora"
     material.run.method = "dgi"
-    rows = items_of(evaluation(material, silent), "strips")[0]["rows"]
+    rows = items_of(verdict_of(material), "strips")[0]["rows"]
     quoted = {row["name"]: row["text"] for row in rows if row["role"] == "quoted"}
     assert quoted == {
         "dgi, table 1 of the paper": "82.34 ± 0.71",
         "spgcl, table 1 of the paper": "83.16 ± 0.13",
     }
     material.run.graph["source"] = "/somewhere/cora.csv"
-    rows = items_of(evaluation(material, silent), "strips")[0]["rows"]
+    rows = items_of(verdict_of(material), "strips")[0]["rows"]
     assert not [row for row in rows if row["role"] == "quoted"]
 
 
-def test_the_signal_of_the_graph_is_measured_or_taken_from_the_record(make_material):
+def test_the_signal_of_the_graph_is_shown_by_channel(make_material):
     material = make_material(60)
-    measured = without_labels(material)
+    measured = without_labels(split_half(material.graph))
     strips, _, numbers = measured["items"]
     assert [row["name"] for row in strips["rows"]] == list(CHANNELS)
     own = split_half(material.graph)["channels"]["own"]
     assert strips["rows"][0]["mean"] == pytest.approx(100 * own["reliability"], rel=1e-4)
     assert numbers["rows"][0][1] == f"{own['reliability']:.2f}"
     assert measured["text"] == " ".join(split_half(material.graph)["verdict"])
-    material.run.findings = {"channels": {}, "verdict": ["As recorded."]}
-    assert without_labels(material)["text"] == "As recorded." and not without_labels(material)["items"]
+    assert not without_labels({"channels": {}, "verdict": ["As recorded."]})["items"]

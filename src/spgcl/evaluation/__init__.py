@@ -14,6 +14,7 @@ _EXPORTS = {
     "hold_out_edges": "links",
     "knn": "neighbours",
     "link_scores": "links",
+    "majority_class": "majority",
     "most_similar": "neighbours",
     "node_homophily": "statistics",
     "predict_first_split": "linear_probe",

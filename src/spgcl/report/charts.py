@@ -56,8 +56,14 @@ class Curve(NamedTuple):
     dash: int = 0
 
 
-def lines(title: str, curves: Mapping[str, Curve], across: str) -> Item:
-    """Curves by name, over a common axis of positions, which are called `across`."""
+def lines(
+    title: str, curves: Mapping[str, Curve], across: str, *, better: str = "", logarithmic: bool = False
+) -> Item:
+    """Curves by name over a common axis called `across`; `better` says which values are good.
+
+    With `logarithmic`, values that span more than a decade are drawn on a logarithmic scale, which is linear
+    around zero so that it has negative values, too.
+    """
     series = []
     for name, curve in curves.items():
         count = len(curve.values)
@@ -71,7 +77,14 @@ def lines(title: str, curves: Mapping[str, Curve], across: str) -> Item:
                 "dash": curve.dash,
             }
         )
-    return {"kind": "lines", "title": title, "series": series, "across": across}
+    return {
+        "kind": "lines",
+        "title": title,
+        "series": series,
+        "across": across,
+        "better": better,
+        "logarithmic": logarithmic,
+    }
 
 
 def strips(title: str, rows: Sequence[Item], unit: str, range_: Sequence[float] = ()) -> Item:

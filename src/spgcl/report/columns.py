@@ -28,13 +28,20 @@ class Column:
         name: What it is.
         values: Codes of categories (integers, -1 if unknown), or numbers (NaN if unknown).
         categories: Names of the codes; None for numbers.
-        logarithmic: Whether the colour scale is logarithmic.
     """
 
     name: str
     values: NDArray[Any]
     categories: tuple[str, ...] | None = None
-    logarithmic: bool = False
+
+    @property
+    def skewed(self) -> bool:
+        """Whether the middle half of the numbers covers less than a tenth of their range."""
+        known = self.values[np.isfinite(self.values)]
+        if self.categories is not None or not len(known):
+            return False
+        low, first, third, high = np.quantile(known, [0, 0.25, 0.75, 1])
+        return bool(third - first < (high - low) / 10)
 
 
 def categorised(name: str, texts: Sequence[str | None]) -> Column:
@@ -74,7 +81,7 @@ def _column(table: "Table", index: int, rows: NDArray[np.int64], num_nodes: int)
     name = shorten(table.names[index])
     numbers = _numbers(values)
     if numbers is not None and len(np.unique(numbers[np.isfinite(numbers)])) > _FEW_NUMBERS:
-        spread = np.full(num_nodes, np.nan, dtype=np.float32)
+        spread = np.full(num_nodes, np.nan)
         spread[rows] = numbers
         return Column(name, spread)
     texts: list[str | None] = [None] * num_nodes
@@ -83,12 +90,14 @@ def _column(table: "Table", index: int, rows: NDArray[np.int64], num_nodes: int)
     return categorised(name, texts)
 
 
-def _numbers(values: list[Any]) -> NDArray[np.float32] | None:
-    """Values as numbers, NaN if missing; None if one is not a number."""
+def _numbers(values: list[Any]) -> NDArray[np.float64] | None:
+    """Values as numbers, NaN if missing; None if one is not a number, or an integer no float equals."""
     try:
-        numbers = [float("nan") if value is None else float(value) for value in values]
-    except (TypeError, ValueError):
+        found = [float("nan") if value is None else float(value) for value in values]
+    except (TypeError, ValueError, OverflowError):
         return None
-    with np.errstate(over="ignore"):
-        found = np.array(numbers, dtype=np.float32)
-    return np.where(np.isfinite(found), found, np.float32("nan"))
+    for value, number in zip(values, found, strict=True):
+        if str(value).lstrip("+-").isdecimal() and int(value) != number:
+            return None
+    numbers = np.array(found)
+    return np.where(np.isfinite(numbers), numbers, np.nan)

@@ -5,12 +5,14 @@ from collections.abc import Mapping
 from spgcl.report.charts import Curve, Item, lines, section, text
 from spgcl.runs.record import Run
 
-# Titles of charts; other curves keep the name under which they were recorded.
+_LOWER, _HIGHER = "lower is better", "higher is better"
+# Titles of charts, and which values are good; other curves keep the name under which they were recorded.
 _TITLES = {
-    "node_cover_ratio": "Cover ratio: nodes ever among the selected",
-    "overlapped_selection_ratio": "Overlap: selected pairs that were selected before",
-    "class_centre_distance": "Cosine distance of nodes to the centre of their class",
-    "transformed_homophily": "Homophily of the transformed graph",
+    "node_cover_ratio": ("Cover ratio: nodes ever among the selected", _HIGHER),
+    "overlapped_selection_ratio": ("Overlap: selected pairs that were selected before", _LOWER),
+    "class_centre_distance": ("Cosine distance of nodes to the centre of their class", _LOWER),
+    "transformed_homophily": ("Homophily of the transformed graph", _HIGHER),
+    "weight_norm": ("Weight norm", "should level off"),
 }
 
 
@@ -42,34 +44,21 @@ def _losses(runs: Mapping[str, Run]) -> list[Item]:
             if run.method == method and run.history.get("loss")
         }
         if losses:
-            items.append(lines(f"Loss of {method}", losses, "step"))
-        if losses and all(map(_falls_at_once, losses.values())):
-            later = {name: _without_first_tenth(curve) for name, curve in losses.items()}
-            items.append(lines(f"Loss of {method} after a tenth of the steps", later, "step"))
+            items.append(lines(f"Loss of {method}", losses, "step", better=_LOWER, logarithmic=True))
     return items
-
-
-def _falls_at_once(loss: Curve) -> bool:
-    """Whether the first tenth covers so much of the axis that the rest looks flat."""
-    values, later = loss.values, _without_first_tenth(loss).values
-    return len(values) >= 50 and max(later) - min(later) < (max(values) - min(values)) / 5
-
-
-def _without_first_tenth(curve: Curve) -> Curve:
-    start = len(curve.values) // 10
-    return curve._replace(positions=curve.positions[start:], values=curve.values[start:])
 
 
 def _health(runs: Mapping[str, Run]) -> list[Item]:
     """One chart per health curve; curves whose names differ by a number at the end, the layer, share one."""
-    charts: dict[str, dict[str, Curve]] = {title: {} for title in _TITLES.values()}
+    charts: dict[tuple[str, str], dict[str, Curve]] = {title: {} for title in _TITLES.values()}
     for colour, (name, run) in enumerate(runs.items()):
         points = run.history.get("observations", [])
         for key in dict.fromkeys(key for point in points for key in point if key != "step"):
             stem, _, layer = key.rpartition("_")
             if not layer.isdecimal():
                 stem, layer = key, ""
-            chart = charts.setdefault(_TITLES.get(stem, stem.replace("_", " ").capitalize()), {})
+            title = _TITLES.get(stem, (stem.replace("_", " ").capitalize(), ""))
+            chart = charts.setdefault(title, {})
             part = f"layer {layer}" if layer else ""
             steps = [point["step"] for point in points if key in point]
             values = [point[key] for point in points if key in point]
@@ -78,4 +67,6 @@ def _health(runs: Mapping[str, Run]) -> list[Item]:
             else:
                 dash = sum(curve.colour == colour for curve in chart.values())
                 chart[f"{name} {part}".strip()] = Curve(steps, values, colour, dash)
-    return [lines(title, curves, "step") for title, curves in charts.items() if curves]
+    return [
+        lines(title, curves, "step", better=better) for (title, better), curves in charts.items() if curves
+    ]

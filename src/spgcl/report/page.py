@@ -14,7 +14,7 @@ from spgcl.report.charts import Item
 
 # Only files that begin with this are replaced: they are earlier pages.
 _MARK = '<meta name="generator" content="spgcl '
-_SCRIPTS = ("charts.js", "search.js", "map.js", "page.js")
+_SCRIPTS = ("charts.js", "search.js", "filter.js", "view.js", "map.js", "page.js")
 # None of these can end a script element, start a comment in it, or break a line of JavaScript.
 _ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 

@@ -1,6 +1,7 @@
 """The map as compact arrays: positions, colours, most similar nodes and neighbours."""
 
 import base64
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,18 @@ from spgcl.report.columns import Column
 from spgcl.report.material import Material
 
 LISTED = 10
+# What became of a node in the first split.
+TEST_OUTCOMES = ("right", "wrong", "not tested")
 # The page lists this many neighbours of a node, and how many more there are.
 _LINKED = 12
 _DEFAULT_CLUSTERS = 8
-_LONGEST_ID = 60
 
 
 def packed(values: NDArray[Any]) -> Item:
-    """An array as little-endian bytes in base64, in the narrowest type that fits."""
+    """An array as little-endian bytes in base64, in the narrowest type that holds every value exactly."""
     if values.dtype.kind == "f":
-        kind = "f4"
+        with np.errstate(over="ignore"):
+            kind = "f4" if np.array_equal(values, values.astype(np.float32), equal_nan=True) else "f8"
     else:
         top = int(np.abs(values).max(initial=0))
         kind = "i1" if top < 2**7 else "i2" if top < 2**15 else "i4"
@@ -32,37 +35,65 @@ def packed(values: NDArray[Any]) -> Item:
     return {"type": kind, "data": base64.b64encode(raw).decode("ascii")}
 
 
-def map_data(material: Material, plane: Coordinates) -> Item:
-    """Everything that map.js draws."""
+def map_data(material: Material, columns: Sequence[Column], views: Sequence[Item]) -> Item:
+    """Everything that map.js draws: what the views share, and the views, see `view_data`."""
     shown = material.shown
+    return {
+        "total": material.graph.num_nodes,
+        "directed": material.graph.directed,
+        "ids": list(map(str, material.graph.node_ids[shown].tolist())),
+        **_links(material),
+        "colours": [_colours(column, shown) for column in columns],
+        "views": list(views),
+    }
+
+
+def view_data(material: Material, plane: Coordinates) -> Item:
+    """The nodes of one run as points of a plane, with their most similar nodes."""
     nearest, similarities = (part[:, :LISTED] for part in material.nearest)
     return {
         "projection": plane.projection,
-        "total": material.graph.num_nodes,
-        "directed": material.graph.directed,
-        "ids": [shorten(str(node), _LONGEST_ID) for node in material.graph.node_ids[shown].tolist()],
         "x": packed(plane.points[:, 0]),
         "y": packed(plane.points[:, 1]),
         "listed": nearest.shape[1],
         "nearest": packed(nearest.ravel()),
         # The page shows three digits.
         "similarities": packed(np.rint(1000 * similarities.ravel()).astype(np.int64)),
-        **_links(material),
-        "colours": [_colours(column, shown) for column in all_columns(material)],
     }
 
 
-def all_columns(material: Material) -> list[Column]:
-    """Columns for colouring the map: label, cluster, degree, and those of the user's table."""
-    columns = []
-    if material.labels is not None:
-        columns.append(Column("label", material.labels, tuple(map(shorten, material.names))))
-    columns.append(_clusters(material))
-    columns.append(Column("degree", material.graph.degrees.astype(np.float32), logarithmic=True))
+def all_columns(material: Material, predicted: NDArray[np.int64] | None = None) -> list[Column]:
+    """Columns for colouring the map of a run: those of the run, those of its graph, the user's table."""
+    graph = graph_columns(material)
+    columns = [*graph[:-1], *run_columns(material, predicted), graph[-1]]
     taken = {column.name for column in columns}
     for column in material.columns:
         name = f"{column.name} (table)" if column.name in taken else column.name
         columns.append(Column(name, column.values, column.categories))
+    return columns
+
+
+def graph_columns(material: Material) -> list[Column]:
+    """Label and degree."""
+    degree = Column("degree", material.graph.degrees)
+    if material.labels is None:
+        return [degree]
+    return [Column("label", material.labels, tuple(map(shorten, material.names))), degree]
+
+
+def run_columns(material: Material, predicted: NDArray[np.int64] | None, run: str = "") -> list[Column]:
+    """Clusters and, with predictions, classes and errors of the first split; a run's name ends theirs."""
+    end = f", {run}" if run else ""
+    clusters = _clusters(material)
+    columns = [Column(clusters.name + end, clusters.values, clusters.categories)]
+    if predicted is not None:
+        codes = np.where(predicted < 0, 2, predicted != material.labels)
+        names = tuple(map(shorten, material.names))
+        columns = [
+            Column(f"predicted{end}", predicted, names),
+            Column(f"first split{end}", codes, TEST_OUTCOMES),
+            *columns,
+        ]
     return columns
 
 
@@ -94,5 +125,6 @@ def _clusters(material: Material) -> Column:
 def _colours(column: Column, shown: NDArray[np.int64]) -> Item:
     values = column.values[shown]
     if column.categories is None:
-        return {"name": column.name, "values": packed(values), "logarithmic": column.logarithmic}
-    return {"name": column.name, "values": packed(values), "names": list(column.categories)}
+        return {"name": column.name, "values": packed(values), "skewed": column.skewed}
+    errors = column.categories is TEST_OUTCOMES
+    return {"name": column.name, "values": packed(values), "names": list(column.categories), "errors": errors}

@@ -1,10 +1,9 @@
 """What is known of a graph without labels: where its signal is, and how reliable the vectors are."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from spgcl.evaluation.reliability import split_half
 from spgcl.report.charts import Item, section, strip, strips, table, text
-from spgcl.report.material import Material
 from spgcl.report.words import RELIABILITY_COLUMNS, reliability_rows
 
 _WORDS = (
@@ -13,9 +12,8 @@ _WORDS = (
 )
 
 
-def without_labels(material: Material) -> Item:
-    """The section about reliability, from the run's record or measured on its graph."""
-    found = material.run.findings or split_half(material.graph, device=material.device)
+def without_labels(found: Mapping[str, Any]) -> Item:
+    """The section about reliability, from the findings of a run or of `split_half`."""
     items: list[Any] = []
     if found["channels"]:
         rows = [

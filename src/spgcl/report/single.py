@@ -2,40 +2,45 @@
 
 from collections.abc import Callable
 
+from spgcl.evaluation.reliability import split_half
+from spgcl.report.baselines import baselines
 from spgcl.report.charts import Item
 from spgcl.report.curves import training
 from spgcl.report.homophily import homophily
 from spgcl.report.material import Material
-from spgcl.report.points import map_data
+from spgcl.report.points import all_columns, map_data, view_data
 from spgcl.report.projected import Projection, plane_of_run
 from spgcl.report.reliability import without_labels
-from spgcl.report.scores import evaluation
+from spgcl.report.scores import evaluation, first_split
 from spgcl.report.summary import summary
+from spgcl.report.verdict import verdict, with_majority
 
 _PROJECTIONS = {"umap": "UMAP by cosine distance", "pca": "the first two principal components"}
 
 
 def describe_run(material: Material, *, say: Callable[[str], None], projection: Projection = "auto") -> Item:
     """The page of a run as plain data; `say` is called with what is being done, in a few words."""
+    run, scored = material.run, material.splits is not None
     say("computing the map")
     plane = plane_of_run(material, projection)
-    points = map_data(material, plane)
     say("comparing halves of the graph")
-    signal = without_labels(material)
-    say("measuring homophily")
-    mixing = homophily(material)
-    run = material.run
+    found = run.findings or split_half(material.graph, device=material.device)
+    rows = with_majority(material, baselines(material, say)) if scored else {}
+    say("predicting the first split")
+    predicted = first_split(material) if scored else None
+    say("drawing")
     return {
         "title": f"{run.method} on {run.dataset}",
         "sections": [
-            summary(material.folder, run, material.evaluation, material.graph.notes),
-            signal,
-            training(run),
+            verdict(material, rows, found["verdict"]),
             {"id": "map", "title": "Map", "text": _map_words(material, plane.projection), "items": []},
-            mixing,
-            evaluation(material, say),
+            evaluation(material, predicted),
+            without_labels(found),
+            homophily(material),
+            training(run),
+            summary(material.folder, run, material.graph.notes),
         ],
-        "map": points,
+        "map": map_data(material, all_columns(material, predicted), [view_data(material, plane)]),
     }
 
 

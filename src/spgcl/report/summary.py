@@ -1,4 +1,4 @@
-"""The summary of a run: graph, method, time, memory, score, settings, and the command that repeats it."""
+"""The facts of a run: in short, and with settings, circumstances and the command that repeats it."""
 
 import shlex
 from pathlib import Path
@@ -7,30 +7,28 @@ from typing import Any
 from spgcl.errors import InputError
 from spgcl.methods import find, parameters, resolved_settings
 from spgcl.report.charts import Item, code, facts, section, table
-from spgcl.report.words import score_text
 from spgcl.runs.record import Run
 
 
-def summary(folder: Path, run: Run, evaluation: dict[str, Any] | None, notes: tuple[str, ...] = ()) -> Item:
-    """The first section of a run's page."""
-    items = [facts(_headline(run, evaluation)), facts(_circumstances(run))]
+def summary(folder: Path, run: Run, notes: tuple[str, ...] = ()) -> Item:
+    """The last section of a run's page."""
+    items = [facts(_circumstances(run))]
     items.append(table(["setting", "value", "default"], _settings(run), "Settings", folded=True))
     items.append(code(repeating_command(folder, run)))
     words = "The command repeats the run; on the CPU of the same machine it gives the same bytes."
     if notes:
         words += " Changed while reading the graph: " + "; ".join(notes) + "."
-    return section("summary", "Summary", items, words)
+    return section("run", "Run", items, words)
 
 
-def _headline(run: Run, evaluation: dict[str, Any] | None) -> dict[str, str]:
-    """Graph, method, time, memory and score, each in a few words."""
+def headline(run: Run) -> dict[str, str]:
+    """Graph, method, time and memory, each in a few words."""
     graph = run.graph
     kind = "directed edges" if graph.get("directed") else "edges"
     return {
         "Graph": f"{run.dataset}: {graph['num_nodes']:,} nodes, {graph['num_edges']:,} {kind}, "
         f"{graph['num_features']:,} features",
         "Method": run.method + (f", preset {run.preset}" if run.preset else ""),
-        "Score": score_text(evaluation) or "not evaluated",
         "Training": _training(run),
         "Time": " + ".join(f"{seconds:.2f} s {phase}" for phase, seconds in run.seconds.items()) or "-",
         "Peak memory": f"{run.peak_memory_mib:,.0f} MiB",

@@ -5,6 +5,12 @@ from typing import Any
 
 from spgcl.evaluation.scores import METRICS, PROTOCOLS
 
+# Baselines beside every score.
+BASELINES = {
+    "majority": "the majority class",
+    "raw": "raw features",
+    "smoothed": "smoothed features",
+}
 SCORE_COLUMNS = ("evaluation", "metric", "percent", "std", "over")
 
 
@@ -23,6 +29,25 @@ def score_rows(record: Mapping[str, Any]) -> list[list[str]]:
         for metric, value in record.get(key, {}).items():
             rows.append([name, metric.replace("_", " "), f"{value:.2f}", "-", ""])
     return rows
+
+
+def judgement(record: Mapping[str, Any]) -> list[str]:
+    """What a score is worth beside its `baselines`: the majority class, and features without training."""
+    rows = record.get("baselines", {})
+    known = {name: rows[name]["mean"] for name in BASELINES if "mean" in rows.get(name, {})}
+    if "mean" not in record or "majority" not in known:
+        return []
+    score, metric = record["mean"], METRICS[record["metric"]]
+    if score <= known["majority"]:
+        return [
+            f"Not above the majority class: {metric} {score:.2f}, against {known['majority']:.2f} for giving "
+            "every node the same class."
+        ]
+    named = {name: f"{BASELINES[name]} ({mean:.2f})" for name, mean in known.items()}
+    below = " and ".join(named[name] for name, mean in known.items() if mean < score)
+    above = " and ".join(named[name] for name, mean in known.items() if mean >= score)
+    words = f"{metric[0].upper()}{metric[1:]} {score:.2f}: above {below}"
+    return [f"{words}, not above {above}." if above else f"{words}."]
 
 
 RELIABILITY_COLUMNS = ("channel", "reliability", "deviation", "weight")
@@ -47,14 +72,6 @@ def reliability_rows(record: Mapping[str, Any]) -> list[list[str]]:
 def deviation_over(record: Mapping[str, Any]) -> str:
     """What the deviation of the main score is taken over, such as "10 splits"."""
     return "{} {}".format(*_count(record["std_over"], record))
-
-
-def score_text(record: Mapping[str, Any] | None) -> str:
-    """The main score with its deviation, or an empty string if there is none."""
-    if not record or "mean" not in record:
-        return ""
-    score = f"{record['mean']:.2f} ± {record['std']:.2f} % {METRICS[record['metric']]}"
-    return f"{score}, deviation over {deviation_over(record)}"
 
 
 def _count(over: str, record: Mapping[str, Any]) -> tuple[int, str]:

@@ -69,7 +69,7 @@ def _describe(folder: Path, path: Path, wanted: Wanted, say: Say) -> dict[str, A
         "runs": [str(folder)],
         "nodes": material.graph.num_nodes,
         "shown": len(material.shown),
-        "projection": content["map"]["projection"],
+        "projection": content["map"]["views"][0]["projection"],
         "bytes": size,
     }
     if wanted.tensorboard:

@@ -43,10 +43,44 @@ function paletteRound(index) {
   return Math.floor(index / PALETTES.light.length);
 }
 
+// From low to high, so that both ends stand out from the ground; in even steps of brightness.
+function rampColours() {
+  return document.documentElement.dataset.theme === "dark"
+    ? ["#4f7fd0", "#7b90b4", "#9d9f9c", "#bdb081", "#dcc863", "#fee838"]
+    : ["#00224e", "#2f4170", "#585c70", "#7a7263", "#97843f", "#ad9000"];
+}
+
+function labelled(name, control) {
+  const label = element("label", "field", name);
+  label.append(control);
+  return label;
+}
+
+function plainButton(name, pressed) {
+  const button = element("button", "", name);
+  button.type = "button";
+  button.addEventListener("click", () => pressed(button));
+  return button;
+}
+
+function saveText(name, text) {
+  const link = element("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
 function swatch(colour, shape) {
   const svg = drawing("svg", { width: 14, height: 14, "aria-hidden": "true" });
   svg.append(drawing("path", { d: OUTLINES[shape], fill: colour }));
   return svg;
+}
+
+// Integers are never rounded; other numbers have at least the digits before their point.
+function shortNumber(value) {
+  if (Number.isInteger(value)) return String(value);
+  return String(Number(value.toPrecision(Math.min(17, Math.max(5, 2 + Math.floor(Math.log10(Math.abs(value))))))));
 }
 
 const CHARTS = {
@@ -58,9 +92,7 @@ const CHARTS = {
     // One span per word, so that lines do not break at the hyphens of an option.
     for (const word of item.text.split(" ")) words.append(element("span", "", word), " ");
     box.append(element("h3", "", "Command that repeats the run"), words);
-    const button = element("button", "", "Copy");
-    button.type = "button";
-    button.addEventListener("click", async () => {
+    box.append(plainButton("Copy", async (button) => {
       try {
         await navigator.clipboard.writeText(item.text);
         button.textContent = "Copied";
@@ -68,8 +100,7 @@ const CHARTS = {
         getSelection().selectAllChildren(words);
         button.textContent = "Selected";
       }
-    });
-    box.append(button);
+    }));
     return box;
   },
 
@@ -106,8 +137,8 @@ const CHARTS = {
       name.scope = "row";
       row.append(name);
       for (const value of values) {
-        const cell = element("td", value > 0.83 ? "strong" : value > 0.6 ? "middle" : "", percent(value));
-        cell.style.background = `rgba(var(--shade), ${(0.04 + 0.86 * value).toFixed(3)})`;
+        const cell = element("td", "", percent(value));
+        cell.style.background = shade(value);
         row.append(cell);
       }
     });
@@ -118,15 +149,7 @@ const CHARTS = {
     const box = element("div");
     const scale = stripScale(item.rows, item.range);
     for (const row of item.rows) box.append(stripRow(row, scale));
-    const axis = element("div", "strip scale");
-    const ticks = element("div", "ticks");
-    for (const tick of scale.ticks) {
-      const label = element("span", "", String(tick));
-      label.style.left = `${scale.position(tick)}%`;
-      ticks.append(label);
-    }
-    axis.append(element("div", "name"), ticks, element("div"));
-    box.append(axis, element("div", "unit", item.unit));
+    box.append(stripAxis(scale), element("div", "unit", item.unit));
     return box;
   },
 
@@ -148,6 +171,11 @@ const CHARTS = {
 
 function percent(fraction) {
   return fraction > 0 && fraction < 0.0005 ? "<0.1" : (100 * fraction).toFixed(fraction === 0 || fraction === 1 ? 0 : 1);
+}
+
+// Never so strong that text on it is hard to read.
+function shade(fraction) {
+  return `rgba(var(--shade), ${(0.04 + 0.42 * fraction).toFixed(3)})`;
 }
 
 function tableHead(columns) {
@@ -182,6 +210,19 @@ function stripScale(rows, range) {
   return { ticks, position: (value) => 100 * (value - low) / (high - low) };
 }
 
+// Labels are part of a drawing like that of the rows, so that they stay on the lines of the grid.
+function stripAxis(scale) {
+  const axis = element("div", "strip scale");
+  const svg = drawing("svg", { "aria-hidden": "true" });
+  for (const tick of scale.ticks) {
+    const label = drawing("text", { x: `${scale.position(tick)}%`, y: 14, "text-anchor": "middle" });
+    label.textContent = shortNumber(tick);
+    svg.append(label);
+  }
+  axis.append(svg);
+  return axis;
+}
+
 function stripRow(row, scale) {
   const line = element("div", `strip ${row.role}`);
   const svg = drawing("svg", { role: "img", "aria-label": `${row.name}: ${row.text}` });
@@ -206,17 +247,39 @@ function stripRow(row, scale) {
 }
 
 function dashIndex(curve) {
-  return (curve.dash + paletteRound(curve.colour)) % DASHES.length;
+  return (curve.dash + paletteRound(curve.colour ?? 0)) % DASHES.length;
+}
+
+// A key of a legend: a small drawing and its name.
+function drawnKey(name, width, height, parts) {
+  const key = element("span", "key");
+  const svg = drawing("svg", { width, height, "aria-hidden": "true" });
+  svg.append(...parts);
+  key.append(svg, element("span", "", name));
+  return key;
+}
+
+function ringKey(name, colour, width) {
+  return drawnKey(name, 18, 18, [drawing("circle", { cx: 9, cy: 9, r: 6, fill: "none", stroke: `var(--${colour})`, "stroke-width": width })]);
+}
+
+function sizeKey(name, size) {
+  const side = Math.ceil(size) + 2;
+  return drawnKey(name, side, side, [drawing("circle", { cx: side / 2, cy: side / 2, r: size / 2, fill: "var(--other)" })]);
 }
 
 function lineKey(curve) {
-  const key = element("span", "key");
-  const svg = drawing("svg", { width: 26, height: 10, "aria-hidden": "true" });
   const dash = ["none", "7 4", "2 3", "7 3 2 3"][dashIndex(curve)];
-  const stroke = paletteColour(curve.colour);
-  svg.append(drawing("line", { x1: 0, x2: 26, y1: 5, y2: 5, stroke, "stroke-width": 3, "stroke-dasharray": dash }));
-  key.append(svg, element("span", "", curve.name));
-  return key;
+  const stroke = curve.stroke ?? paletteColour(curve.colour);
+  const line = drawing("line", { x1: 0, x2: 26, y1: 5, y2: 5, stroke, "stroke-width": 3, "stroke-dasharray": dash });
+  return drawnKey(curve.name, 26, 10, [line]);
+}
+
+// The name of a run after the mark of its colour.
+function runTitle(run) {
+  const title = element("h3");
+  title.append(swatch(paletteColour(run.colour), "circle"), ` ${run.name}`);
+  return title;
 }
 
 function plotLayout(more) {
@@ -228,17 +291,34 @@ function plotLayout(more) {
   };
 }
 
+// A scale that is logarithmic away from zero and linear around it, for values of either sign that span more
+// than a decade; null if they do not.
+function signedLog(values) {
+  const sizes = values.filter((value) => value).map(Math.abs).sort((a, b) => a - b);
+  const small = sizes[Math.floor(sizes.length / 10)], large = sizes.at(-1);
+  if (!sizes.length || large < 10 * small) return null;
+  const unit = 10 ** Math.floor(Math.log10(Math.max(small, large / 1e6)));
+  const low = Math.min(...values), high = Math.max(...values);
+  const decades = Array.from({ length: Math.ceil(Math.log10(large / unit)) + 1 }, (_, power) => unit * 10 ** power);
+  const steps = decades.length > 3 ? decades : decades.flatMap((decade) => [decade, 2 * decade, 5 * decade]);
+  const ticks = [...steps.map((value) => -value), 0, ...steps].filter((value) => value >= low && value <= high);
+  return { of: (value) => value === null ? null : Math.asinh(value / unit), ticks };
+}
+
 function drawLines(chart, item) {
   const axis = { gridcolor: themed("grid"), linecolor: themed("line"), zeroline: false, automargin: true };
+  const log = item.logarithmic && signedLog(item.series.flatMap((curve) => curve.y).filter((value) => value !== null));
   const traces = item.series.map((curve) => ({
-    type: "scatter", mode: curve.x.length < 40 ? "lines+markers" : "lines", x: curve.x, y: curve.y,
+    type: "scatter", mode: curve.x.length < 40 ? "lines+markers" : "lines",
+    x: curve.x, y: log ? curve.y.map(log.of) : curve.y, customdata: curve.y,
     line: { color: paletteColour(curve.colour), width: 2, dash: DASHES[dashIndex(curve)] },
-    hovertemplate: "%{x}: %{y:.4g}<extra></extra>",
+    hovertemplate: "%{x}: %{customdata}<extra></extra>",
   }));
+  const marks = log ? { tickvals: log.ticks.map(log.of), ticktext: log.ticks.map((tick) => String(Number(tick.toPrecision(1)))) } : { nticks: 6 };
   const layout = plotLayout({
     margin: { l: 48, r: 12, t: 8, b: 40 },
     xaxis: { ...axis, title: { text: item.across, standoff: 6 }, nticks: 7 },
-    yaxis: { ...axis, nticks: 6 },
+    yaxis: { ...axis, ...marks },
   });
   Plotly.react(chart, traces, layout, { displayModeBar: false, responsive: true });
 }

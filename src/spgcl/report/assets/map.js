@@ -1,8 +1,9 @@
-// The map: points in a plane, a search box, and details of the selected node.
+// The map: what its views share - columns, filters, the selection and the panels next to it.
 
-const VIEWS = { i1: Int8Array, i2: Int16Array, i4: Int32Array, f4: Float32Array };
+const VIEWS = { i1: Int8Array, i2: Int16Array, i4: Int32Array, f4: Float32Array, f8: Float64Array };
 // Above this many points the map is drawn with WebGL, if the browser has it.
 const MANY = 3000;
+const MOST_LISTED = 200;
 
 function unpacked(array) {
   const bytes = Uint8Array.from(atob(array.data), (character) => character.charCodeAt(0));
@@ -17,41 +18,80 @@ function hasWebGL() {
   }
 }
 
+function shortText(text, limit = 60) {
+  return text.length > limit ? `${text.slice(0, limit - 1)}…` : text;
+}
+
+// Positions of numbers between 0 and 1, and numbers to label: by rank if the column is skewed, else linear.
+function colourScale(column) {
+  const known = Float64Array.from(column.values).filter((value) => !Number.isNaN(value)).sort();
+  if (!known.length) return { of: () => 0, ticks: [] };
+  const low = known[0], high = known.at(-1);
+  // The first index at which `beyond` holds; ties share the middle of their ranks.
+  const first = (beyond) => {
+    let start = 0, end = known.length;
+    while (start < end) {
+      const middle = (start + end) >> 1;
+      if (beyond(known[middle])) end = middle; else start = middle + 1;
+    }
+    return start;
+  };
+  const rank = (value) => first((other) => other >= value) + first((other) => other > value);
+  const measure = column.skewed ? rank : (value) => value;
+  const start = measure(low), length = measure(high) - start || 1;
+  const of = (value) => (measure(value) - start) / length;
+  const quantiles = [0.25, 0.5, 0.75].map((part) => known[Math.floor(part * (known.length - 1))]);
+  const ticks = [low];
+  for (const value of column.skewed ? quantiles : [(low + high) / 2]) {
+    if (of(value) - of(ticks.at(-1)) > 0.15 && of(value) < 0.85) ticks.push(value);
+  }
+  return { of, ticks: high > low ? [...ticks, high] : ticks };
+}
+
 class NodeMap {
   constructor(data) {
     this.data = data;
     this.ids = data.ids;
-    for (const name of ["x", "y", "nearest", "similarities", "degrees", "linked", "links"]) {
-      this[name] = unpacked(data[name]);
-    }
+    for (const name of ["degrees", "linked", "links"]) this[name] = unpacked(data[name]);
     this.starts = [0];
     for (const count of this.linked) this.starts.push(this.starts.at(-1) + count);
     this.columns = data.colours.map((column) => ({ ...column, values: unpacked(column.values) }));
     this.lowered = this.ids.map((id) => id.toLowerCase());
+    this.fewestLinks = this.degrees.reduce((a, b) => Math.min(a, b));
+    this.mostLinks = this.degrees.reduce((a, b) => Math.max(a, b), 1);
     this.kind = this.ids.length > MANY && hasWebGL() ? "scattergl" : "scatter";
     this.column = this.columns[0];
     this.hidden = new Set();
+    // What a node has to satisfy to be shown, and what was chosen on the map.
+    this.filter = null;
+    this.errorsOnly = false;
+    this.chosen = null;
+    this.sized = false;
     this.selected = null;
+    this.mode = "pan";
   }
 
   attach() {
-    this.plot = document.getElementById("plane");
-    this.card = document.getElementById("card");
+    this.views = this.data.views.map((view) => new MapView(this, view));
+    document.getElementById("views").append(...this.views.map((view) => view.frame));
+    document.querySelector(".map-body").classList.toggle("several", this.views.length > 1);
     const choice = document.getElementById("colour");
     this.columns.forEach((column, index) => choice.append(new Option(column.name, index)));
     choice.addEventListener("change", () => this.colourBy(this.columns[choice.value]));
     for (const button of document.querySelectorAll("[data-view]")) {
-      button.addEventListener("click", () => this.zoom(button.dataset.view));
+      button.addEventListener("click", () => this.views.forEach((view) => view.zoom(button.dataset.view)));
     }
-    this.draw();
-    this.plot.on("plotly_hover", (event) => this.showCard(event));
-    this.plot.on("plotly_unhover", () => { this.card.hidden = true; });
-    this.plot.on("plotly_click", (event) => this.select(event.points[0].customdata, false));
-    this.showNode();
+    for (const button of document.querySelectorAll("[data-mode]")) {
+      button.addEventListener("click", () => { this.mode = button.dataset.mode; this.draw(); });
+    }
+    new NodeFilter(this);
     new NodeSearch(this);
+    this.draw();
+    this.views.forEach((view) => view.listen());
+    this.showNode();
   }
 
-  // Colours
+  // Columns
 
   colourBy(column) {
     this.column = column;
@@ -59,9 +99,9 @@ class NodeMap {
     this.draw();
   }
 
-  categories() {
-    const unknown = this.column.values.some((code) => code < 0);
-    return unknown ? [...this.column.names, "unknown"] : this.column.names;
+  categories(column = this.column) {
+    const unknown = column.values.some((code) => code < 0);
+    return unknown ? [...column.names, "unknown"] : column.names;
   }
 
   markOf(code) {
@@ -69,93 +109,64 @@ class NodeMap {
     return { colour: paletteColour(code), shape: SHAPES[paletteRound(code) % SHAPES.length] };
   }
 
-  size() {
-    return this.ids.length > 20000 ? 3 : this.ids.length > MANY ? 4 : this.ids.length > 800 ? 5 : 8;
+  codeOf(node, column = this.column) {
+    const code = column.values[node];
+    return code < 0 ? column.names.length : code;
   }
 
-  points(nodes, marker) {
-    return {
-      type: this.kind, mode: "markers", hoverinfo: "none", customdata: nodes,
-      x: nodes.map((node) => this.x[node]), y: nodes.map((node) => this.y[node]),
-      marker: { size: this.size(), opacity: 0.8, ...marker },
-    };
-  }
+  scaleOf(column) { return column.scale ??= colourScale(column); }
 
-  coloured() {
-    const all = Array.from(this.ids.keys());
-    if (!this.column.names) {
-      const shown = this.scaled();
-      return [this.points(all, { color: all.map((node) => shown[node]), colorscale: "Cividis", showscale: false })];
-    }
-    const groups = this.categories().map(() => []);
-    for (const node of all) groups[this.codeOf(node)].push(node);
-    return groups.map((nodes, code) => {
-      const { colour, shape } = this.markOf(code);
-      return { ...this.points(nodes, { color: colour, symbol: shape }), visible: !this.hidden.has(code) };
-    });
-  }
-
-  codeOf(node) {
-    const code = this.column.values[node];
-    return code < 0 ? this.column.names.length : code;
-  }
-
-  scaled() {
-    const values = this.column.values;
-    return this.column.logarithmic ? values.map((value) => Math.log10(1 + value)) : values;
-  }
-
-  valueOf(column, node) {
+  valueOf(column, node, written = shortNumber) {
     const value = column.values[node];
     if (column.names) return value < 0 ? "unknown" : column.names[value];
-    return Number.isNaN(value) ? "unknown" : String(Number(value.toPrecision(5)));
+    return Number.isNaN(value) ? "unknown" : written(value);
+  }
+
+  // Which nodes are shown
+
+  isShown(node) {
+    if (this.column.names && this.hidden.has(this.codeOf(node))) return false;
+    if (this.errorsOnly && !this.columns.some((column) => column.errors && column.values[node] === 1)) return false;
+    return !this.filter || this.filter(node);
+  }
+
+  isFiltered() { return Boolean(this.filter) || this.errorsOnly || this.hidden.size > 0; }
+
+  // The nodes of the list: those chosen on the map, or all that are shown if not all are.
+  listed() {
+    if (!this.chosen && !this.isFiltered()) return null;
+    return this.shown.filter((node) => !this.chosen || this.chosen.has(node));
+  }
+
+  choose(nodes) {
+    this.chosen = nodes && new Set(nodes);
+    this.draw();
   }
 
   // Drawing
 
   draw() {
-    const axis = { visible: false, zeroline: false, autorange: true };
-    const layout = plotLayout({
-      margin: { l: 4, r: 4, t: 4, b: 4 }, dragmode: "pan", hovermode: "closest", hoverdistance: 12,
-      // Changing colours keeps the view.
-      uirevision: "view", xaxis: axis, yaxis: { ...axis, scaleanchor: "x" },
-    });
-    const config = { displayModeBar: false, responsive: true, scrollZoom: false, doubleClick: "reset" };
-    Plotly.react(this.plot, [...this.coloured(), ...this.marked()], layout, config);
+    this.shown = Array.from(this.ids.keys()).filter((node) => this.isShown(node));
+    for (const button of document.querySelectorAll("[data-mode]")) {
+      button.setAttribute("aria-pressed", String(button.dataset.mode === this.mode));
+    }
+    for (const view of this.views) view.draw();
     this.drawLegend();
-  }
-
-  // The selected node with its links and its nearest nodes. Drawn like the points, because WebGL traces lie
-  // above all others.
-  marked() {
-    if (this.selected === null) return [];
-    const links = this.linksOf(this.selected);
-    const ends = (axis) => links.flatMap((node) => [axis[this.selected], axis[node], null]);
-    const lines = {
-      type: this.kind, mode: "lines", hoverinfo: "skip", x: ends(this.x), y: ends(this.y),
-      line: { color: themed("other"), width: 1 },
-    };
-    const near = this.nearestOf(this.selected);
-    return [lines, this.rings(near, 13, themed("accent"), 2), this.rings([this.selected], 20, themed("text"), 3)];
-  }
-
-  rings(nodes, size, colour, width) {
-    return {
-      type: this.kind, mode: "markers", hoverinfo: "skip",
-      x: nodes.map((node) => this.x[node]), y: nodes.map((node) => this.y[node]),
-      marker: { size, color: "rgba(0,0,0,0)", line: { color: colour, width } },
-    };
+    this.showChosen();
   }
 
   drawLegend() {
-    const legend = document.getElementById("legend");
-    const keys = element("div", "keys");
-    if (this.column.names) {
-      this.categories().forEach((name, code) => keys.append(this.legendKey(name, code)));
-    } else {
-      keys.append(this.ramp());
+    const keys = element("div", "keys"), marks = element("div", "keys marks");
+    if (this.column.names) this.categories().forEach((name, code) => keys.append(this.legendKey(name, code)));
+    else keys.append(this.ramp());
+    if (this.selected !== null) {
+      marks.append(ringKey("selected", "text", 3), ringKey("nearest by embedding", "accent", 2),
+        lineKey({ name: "link in the graph", stroke: themed("other"), dash: 0 }));
     }
-    legend.replaceChildren(keys);
+    if (this.sized) {
+      for (const degree of new Set([this.fewestLinks, this.mostLinks])) marks.append(sizeKey(`degree ${degree}`, this.sizeOf(degree)));
+    }
+    document.getElementById("legend").replaceChildren(keys, marks);
   }
 
   legendKey(name, code) {
@@ -174,78 +185,65 @@ class NodeMap {
   }
 
   ramp() {
-    const values = this.column.values.filter((value) => !Number.isNaN(value));
-    const low = values.reduce((a, b) => Math.min(a, b), Infinity), high = values.reduce((a, b) => Math.max(a, b), -Infinity);
-    const middle = this.column.logarithmic ? Math.sqrt((1 + low) * (1 + high)) - 1 : (low + high) / 2;
+    const scale = this.scaleOf(this.column);
     const box = element("div", "ramp");
-    const bar = element("div");
-    bar.style.background = "linear-gradient(90deg, #00224e, #35456c, #666970, #948e77, #c8b866, #fee838)";
-    const ends = element("div");
-    for (const value of [low, middle, high]) ends.append(element("span", "", String(Number(value.toPrecision(3)))));
-    box.append(bar, ends);
+    const bar = element("div"), ticks = element("div");
+    bar.style.background = `linear-gradient(90deg, ${rampColours().join(", ")})`;
+    for (const value of scale.ticks) {
+      const tick = element("span", "", shortNumber(value));
+      tick.style.left = `${100 * scale.of(value)}%`;
+      ticks.append(tick);
+    }
+    box.append(bar, ticks);
+    if (this.column.skewed) box.append(element("div", "quiet", "by rank: equal steps of colour hold equally many nodes"));
     return box;
   }
 
-  // View
-
-  zoom(view) {
-    if (view === "all") {
-      Plotly.relayout(this.plot, { "xaxis.autorange": true, "yaxis.autorange": true });
-      return;
-    }
-    const factor = view === "in" ? 0.5 : 2;
-    const { xaxis, yaxis } = this.plot._fullLayout;
-    this.centre((xaxis.range[0] + xaxis.range[1]) / 2, (yaxis.range[0] + yaxis.range[1]) / 2,
-      factor * (xaxis.range[1] - xaxis.range[0]), factor * (yaxis.range[1] - yaxis.range[0]));
+  sizeOf(degree) {
+    const base = this.ids.length > 20000 ? 3 : this.ids.length > MANY ? 4 : this.ids.length > 800 ? 5 : 8;
+    return this.sized ? base * (0.6 + 2.4 * Math.sqrt(degree / this.mostLinks)) : base;
   }
 
-  centre(x, y, width, height) {
-    Plotly.relayout(this.plot, {
-      "xaxis.range": [x - width / 2, x + width / 2], "yaxis.range": [y - height / 2, y + height / 2],
-    });
-  }
-
-  // Centre the view on a node, at least as close as a fifth of the map.
-  goTo(node) {
-    const extent = (values) => values.reduce((a, b) => Math.max(a, b)) - values.reduce((a, b) => Math.min(a, b));
-    const { xaxis, yaxis } = this.plot._fullLayout;
-    const wide = xaxis.range[1] - xaxis.range[0], high = yaxis.range[1] - yaxis.range[0];
-    const width = Math.min(wide, Math.max(extent(this.x), extent(this.y)) / 5 || 1);
-    this.centre(this.x[node], this.y[node], width, width * high / wide);
-  }
-
-  select(node, centred = true) {
+  select(node, moving = true) {
     this.selected = node;
-    this.card.hidden = true;
     this.draw();
-    if (centred) this.goTo(node);
+    for (const view of this.views) view.follow(node, moving);
     this.showNode();
   }
 
-  // Details of a node
+  // Panels
 
   linksOf(node) { return Array.from(this.links.subarray(this.starts[node], this.starts[node + 1])); }
 
-  nearestOf(node) {
-    const { listed } = this.data;
-    return Array.from(this.nearest.subarray(node * listed, (node + 1) * listed));
+  showChosen() {
+    const panel = document.getElementById("chosen");
+    const nodes = this.listed();
+    panel.hidden = !nodes;
+    if (!nodes) return;
+    const buttons = element("div", "buttons"), ids = element("div", "chips");
+    buttons.append(
+      plainButton("Save as CSV", () => saveText("nodes.csv", this.csv(nodes))),
+      plainButton(this.chosen ? "Clear selection" : "Show all nodes", () => this.showAll()));
+    for (const node of nodes.slice(0, MOST_LISTED)) ids.append(this.jump(node));
+    if (nodes.length > MOST_LISTED) ids.append(element("span", "quiet", `and ${nodes.length - MOST_LISTED} more in the file`));
+    panel.replaceChildren(element("h3", "", `${nodes.length} ${nodes.length === 1 ? "node" : "nodes"}`), buttons, ids);
   }
 
-  showCard(event) {
-    const point = event.points[0];
-    if (point.customdata === undefined) return;
-    const node = point.customdata;
-    const links = this.linksOf(node).slice(0, 6).map((other) => this.ids[other]);
-    const rest = this.degrees[node] - links.length;
-    const words = links.length ? `linked to ${links.join(", ")}${rest ? ` and ${rest} more` : ""}` : `${this.degrees[node]} links`;
-    this.card.replaceChildren(
-      element("strong", "", this.ids[node]),
-      element("div", "", `${this.column.name}: ${this.valueOf(this.column, node)}`), element("div", "quiet", words));
-    this.card.hidden = false;
-    const frame = this.plot.getBoundingClientRect();
-    const left = event.event.clientX - frame.left, top = event.event.clientY - frame.top;
-    this.card.style.left = `${Math.max(4, Math.min(left + 14, frame.width - this.card.offsetWidth - 4))}px`;
-    this.card.style.top = `${top + 18 + this.card.offsetHeight > frame.height ? Math.max(4, top - this.card.offsetHeight - 10) : top + 18}px`;
+  showAll() {
+    if (!this.chosen) {
+      this.hidden.clear();
+      document.getElementById("filter").value = "";
+      document.getElementById("errors").checked = false;
+      document.getElementById("filter").dispatchEvent(new Event("change"));
+      document.getElementById("errors").dispatchEvent(new Event("change"));
+    }
+    this.choose(null);
+  }
+
+  csv(nodes) {
+    const quoted = (cell) => /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+    const rows = nodes.map((node) => [this.ids[node], ...this.columns.map((column) => this.valueOf(column, node, String))]);
+    return [["node", ...this.columns.map((column) => column.name)], ...rows].map((row) => `${row.map(quoted).join(",")}\n`).join("");
   }
 
   showNode() {
@@ -257,33 +255,24 @@ class NodeMap {
     const node = this.selected;
     const facts = element("dl");
     for (const column of this.columns) facts.append(element("dt", "", column.name), element("dd", "", this.valueOf(column, node)));
-    const near = element("ol");
-    this.nearestOf(node).forEach((other, index) => {
-      const button = this.jump(other);
-      button.append(element("span", "number", (this.similarities[node * this.data.listed + index] / 1000).toFixed(3)));
-      const line = element("li");
-      line.append(button);
-      near.append(line);
-    });
+    const lists = element("div", "lists");
+    lists.append(...this.views.map((view) => view.nearestList(node)));
     const links = element("div", "chips");
     for (const other of this.linksOf(node)) links.append(this.jump(other));
     const rest = this.degrees[node] - this.linked[node];
     if (rest) links.append(element("span", "quiet", this.linked[node] ? `and ${rest} more` : `${rest}, none of them shown`));
     if (!this.degrees[node]) links.append(element("span", "quiet", "none"));
-    panel.replaceChildren(element("h3", "", this.ids[node]), facts,
-      element("h4", "", "Nearest by embedding (cosine similarity)"), near,
+    panel.replaceChildren(element("h3", "", shortText(this.ids[node])), facts, lists,
       element("h4", "", this.data.directed ? "Its edges lead to" : "Neighbours in the graph"), links);
   }
 
   jump(node) {
-    const button = element("button");
-    button.type = "button";
-    button.dataset.node = node;
-    button.append(element("span", "", this.ids[node]));
-    button.addEventListener("click", () => {
+    const button = plainButton("", () => {
       this.select(node);
       document.querySelector("#node li button")?.focus({ preventScroll: true });
     });
+    button.dataset.node = node;
+    button.append(element("span", "", shortText(this.ids[node])));
     return button;
   }
 }

@@ -2,11 +2,15 @@
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const WIDE = new Set(["strips", "code"]);
+// Larger matrices need the width of the page.
+const MANY_CLASSES = 7;
 
 function renderItem(item) {
-  const wide = WIDE.has(item.kind) || item.folded || item.columns?.length > 4;
+  const wide = WIDE.has(item.kind) || item.folded || item.columns?.length > 5 || item.names?.length > MANY_CLASSES;
   const box = element("div", `item ${item.kind}${wide ? " wide" : ""}`);
   if (item.title && !item.folded) box.append(element("h3", "", item.title));
+  const notes = [item.better, item.logarithmic && "logarithmic scale"].filter(Boolean).join(", ");
+  if (notes) box.append(element("p", "notes", notes));
   const content = CHARTS[item.kind](item);
   box.append(content);
   if (content.draw) drawn.push(content);

@@ -16,7 +16,7 @@ class NodeSearch {
 
   // Exact matches first, then ids that begin with the text, then ids that contain it.
   matches(typed) {
-    const wanted = typed.trim().toLowerCase().slice(0, 59);
+    const wanted = typed.trim().toLowerCase();
     if (!wanted) return [];
     const ranks = [[], [], []];
     this.map.lowered.forEach((id, node) => {
@@ -35,7 +35,7 @@ class NodeSearch {
 
   show() {
     const lines = this.found.map((node, index) => {
-      const line = element("li", "", this.map.ids[node]);
+      const line = element("li", "", shortText(this.map.ids[node]));
       line.id = `match-${index}`;
       line.setAttribute("role", "option");
       line.setAttribute("aria-selected", String(index === this.active));
