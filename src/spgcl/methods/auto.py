@@ -110,22 +110,23 @@ class Auto(Method[PreparedAuto]):
 
     def _learn(self, scaled: Graph, prepared: PreparedAuto, generator: torch.Generator) -> None:
         """Weights of the channels and of their axes, and axes on which they are reduced together."""
+        device = prepared.features.device
         self.centres.copy_(prepared.around.degree_centres())
         self.degree_means.copy_(prepared.around.degrees(self.centres).mean(dim=0))
-        channels = list(self._channels(prepared))
+        sample = _sampled(scaled.num_nodes, sum(self.widths), generator).to(device)
+        channels = [channel[sample] for channel in self._channels(prepared)]
         problem = incomparable(scaled)
         if problem:
             note(f"{problem}: reliability cannot be estimated, and all channels count alike")
             self.weights.fill_(len(CHANNELS) ** -0.5)
-            turns = [torch.eye(width, device=channels[0].device) for width in self.widths]
+            turns = [torch.eye(width, device=device) for width in self.widths]
         else:
-            found = agreements(scaled, channels_on(channels[0].device), repeats=REPEATS, seed=0)
+            found = agreements(scaled, channels_on(device), repeats=REPEATS, seed=0)
             self.agreement.copy_(torch.as_tensor(found))
             self.weights.copy_(torch.as_tensor(channel_weights(found.mean(axis=0))))
-            turns = self._turns(scaled, channels, generator)
+            turns = self._turns(scaled, channels, sample)
         turns = [weight * turn for weight, turn in zip(self.weights, turns, strict=True)]
-        sample = _sampled(scaled.num_nodes, sum(self.widths), generator).to(channels[0].device)
-        rows = torch.cat([part[sample] @ turn for part, turn in zip(channels, turns, strict=True)], dim=1)
+        rows = torch.cat([channel @ turn for channel, turn in zip(channels, turns, strict=True)], dim=1)
         mixing = leading_axes(rows, self.mixing.shape[1], generator)
         # The probe's optimiser moves every coordinate alike: it needs axes that carry alike.
         rotation = torch.linalg.qr(torch.randn(2 * mixing.shape[1:], generator=generator)).Q
@@ -134,18 +135,21 @@ class Auto(Method[PreparedAuto]):
         parts = zip(turns, torch.split(mixing, self.widths), strict=True)
         _fill(self.mixing, torch.cat([turn @ part for turn, part in parts]))
 
-    def _turns(self, scaled: Graph, channels: Sequence[Tensor], generator: torch.Generator) -> list[Tensor]:
-        """Per channel, its principal axes, each as long as it is reliable and a floor."""
-        device = channels[0].device
-        order = torch.randperm(scaled.num_nodes, generator=generator)
-        count = min(COMPARED, scaled.num_nodes // 2)
-        compared, others = order[:count].to(device), order[count : count + SAMPLED_ROWS].to(device)
-        bases = [principal_axes(channel[others]) for channel in channels]
+    def _turns(self, scaled: Graph, channels: Sequence[Tensor], sample: Tensor) -> list[Tensor]:
+        """Per channel, its principal axes, each as long as it is reliable and a floor.
+
+        Args:
+            scaled: The graph.
+            channels: Rows of the sampled nodes.
+            sample: Those nodes, in random order. Axes come from other ones than those that are compared.
+        """
+        count = min(COMPARED, len(sample) // 2)
+        bases = [principal_axes(channel[count:]) for channel in channels]
         reliabilities = axis_reliabilities(
             scaled,
-            lambda half: self._channels(self._on_axes(half, device)),
+            lambda half: self._channels(self._on_axes(half, sample.device)),
             bases,
-            compared,
+            sample[:count],
             repeats=AXIS_REPEATS,
             seed=0,
         )
@@ -169,8 +173,9 @@ class Auto(Method[PreparedAuto]):
 
 
 def _sampled(num_rows: int, width: int, generator: torch.Generator) -> Tensor:
+    """Random rows, as many as axes are computed from."""
     most = max(1, min(SAMPLED_ROWS, SAMPLED_ENTRIES // width))
-    return torch.randperm(num_rows, generator=generator)[:most].sort().values
+    return torch.randperm(num_rows, generator=generator)[:most]
 
 
 def _fill(buffer: Tensor, axes: Tensor) -> None:
