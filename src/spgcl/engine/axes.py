@@ -17,13 +17,14 @@ def leading_axes(rows: Tensor, count: int, generator: torch.Generator) -> Tensor
     """
     width = rows.shape[1]
     if width <= 2 * count:
-        return _eigenvectors(rows)[:, :count]
+        return principal_axes(rows)[:, :count]
     basis = torch.randn(width, min(width, count + SPARE_AXES), generator=generator).to(rows)
     for _ in range(ROUNDS):
         basis = torch.linalg.qr(rows.T @ (rows @ basis)).Q
-    return basis @ _eigenvectors(rows @ basis)[:, :count]
+    return basis @ principal_axes(rows @ basis)[:, :count]
 
 
-def _eigenvectors(rows: Tensor) -> Tensor:
+def principal_axes(rows: Tensor) -> Tensor:
+    """All right singular vectors of dense rows, shape (width, width), largest first."""
     vectors: Tensor = torch.linalg.eigh(rows.T @ rows).eigenvectors
     return vectors.flip(1)

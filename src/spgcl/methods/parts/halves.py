@@ -1,6 +1,6 @@
 """Split-half agreement: do channels look alike when computed from other columns and other edges?"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import torch
@@ -69,6 +69,45 @@ def agreements(graph: Graph, channels: Channels, *, repeats: int, seed: int) -> 
         values = torch.where(norms > 0, products / norms.clamp(min=torch.finfo(norms.dtype).tiny), 0)
         found.append(((values + values.T) / 2).double().cpu().numpy())
     return np.stack(found)
+
+
+def axis_reliabilities(
+    graph: Graph,
+    channels: Callable[[Graph], Iterable[Tensor]],
+    bases: Sequence[Tensor],
+    nodes: Tensor,
+    *,
+    repeats: int,
+    seed: int,
+) -> list[Tensor]:
+    """Correlation between halves of the coordinates along every axis, 0 where it is negative; per channel.
+
+    Args:
+        graph: The graph that is split.
+        channels: The channels of a half, on the columns of the bases.
+        bases: Per channel, axes as columns.
+        nodes: Nodes whose coordinates are compared. Axes that were learned from other nodes do not fit their
+            noise.
+        repeats: Different halves, over which correlations are averaged.
+        seed: Decides the halves.
+    """
+    generator = np.random.default_rng(seed)
+    sums = [basis.new_zeros(basis.shape[1]) for basis in bases]
+    for _ in range(repeats):
+        first, second = (
+            [_standardised(rows[nodes] @ basis) for rows, basis in zip(channels(half), bases, strict=True)]
+            for half in halves(graph, generator)
+        )
+        for total, one, other in zip(sums, first, second, strict=True):
+            total += (one * other).sum(dim=0)
+    return [(total / repeats).clamp(min=0) for total in sums]
+
+
+def _standardised(columns: Tensor) -> Tensor:
+    """Columns around their means, of length 1; constant ones become 0."""
+    centred = columns - columns.mean(dim=0)
+    lengths = torch.linalg.norm(centred, dim=0)
+    return centred / lengths.where(lengths > 1e-6 * len(columns) ** 0.5, torch.inf)
 
 
 def _similarities(looks: list[list[Tensor]], nodes: Tensor) -> tuple[list[Tensor], Tensor]:
