@@ -13,13 +13,15 @@ from unittest.mock import patch
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from record import RESULTS, append, command_line, machine, read_lines
-from trainings import embeddings_of, graphs_parser, validation_of
+from record import RESULTS, command_line
+from trainings import embeddings_of, graphs_parser
 
 import spgcl
 from spgcl import Dataset
 from spgcl.datasets import Splits
 from spgcl.evaluation import tuned_probe
+from spgcl.experiments.measures import summary
+from spgcl.experiments.results import append, machine, read_lines
 from spgcl.methods.auto import Auto
 from spgcl.methods.parts import weights
 from spgcl.methods.parts.channels import CHANNELS
@@ -89,7 +91,7 @@ def measure(dataset: Dataset, variant: str) -> dict[str, Any]:
     parts = dataset.splits
     splits = Splits(parts.train[:SPLITS], parts.validation[:SPLITS], parts.test[:SPLITS], parts.source)
     found = tuned_probe(vectors_of(dataset, variant), dataset.labels, splits, metric=dataset.metric)
-    return {"validation": validation_of(found), "test": round(found.mean, 3)}
+    return {"validation": summary(found)["validation"], "test": round(found.mean, 3)}
 
 
 def main() -> None:

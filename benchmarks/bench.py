@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from record import RESULTS, append, command_line, machine
+from record import RESULTS, command_line
 from speed_tables import SECTIONS
 from timing.end_to_end import measure_end_to_end
 from timing.graphs import SIZES, require_known
@@ -29,6 +29,7 @@ from timing.walks import measure_walks
 from spgcl.cli.options import given_settings, start_on
 from spgcl.cli.output import print_json
 from spgcl.errors import InputError
+from spgcl.experiments.results import append, machine
 
 Record = dict[str, Any]
 

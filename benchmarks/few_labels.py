@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from record import RESULTS, append, command_line, machine
+from record import RESULTS, command_line
 from trainings import embeddings_of, graphs_parser
 
 import spgcl
 from spgcl.datasets import Splits
 from spgcl.evaluation import tuned_probe
+from spgcl.experiments.results import append, machine
 from spgcl.methods import resolved_settings
 
 COUNTS = (5, 20, 100)

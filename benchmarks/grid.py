@@ -15,13 +15,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from record import RESULTS, append, command_line, machine, read_lines
-from trainings import embeddings_of, validation_of
+from record import RESULTS, command_line
+from trainings import embeddings_of
 
 from spgcl import Dataset
 from spgcl.datasets import Splits
 from spgcl.datasets.synthetic import contextual_block_model
 from spgcl.evaluation import tuned_probe
+from spgcl.experiments.measures import summary
+from spgcl.experiments.results import append, machine, read_lines
 from spgcl.methods import resolved_settings
 
 # Values of each parameter, drawn with equal probability; large graphs, which take long, stand here once.
@@ -75,7 +77,7 @@ def score(dataset: Dataset, method: str, given: dict[str, Any]) -> dict[str, flo
     parts = dataset.splits
     splits = Splits(parts.train[:SPLITS], parts.validation[:SPLITS], parts.test[:SPLITS], parts.source)
     found = tuned_probe(vectors, dataset.labels, splits)
-    return {"validation": validation_of(found), "test": round(found.mean, 3), "seconds": seconds}
+    return {"validation": summary(found)["validation"], "test": round(found.mean, 3), "seconds": seconds}
 
 
 def main() -> None:

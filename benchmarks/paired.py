@@ -14,12 +14,13 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from record import RESULTS, append, machine, read_lines
+from record import RESULTS
 
 import spgcl
 from spgcl.engine.device import choose_device
 from spgcl.engine.kernels import step as kernels
 from spgcl.evaluation import probe
+from spgcl.experiments.results import append, machine, read_lines
 from spgcl.methods import resolved_settings
 from spgcl.training.fitting import fit
 

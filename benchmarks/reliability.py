@@ -4,11 +4,12 @@ python benchmarks/reliability.py cora chameleon
 """
 
 import torch
-from record import RESULTS, append, command_line, machine
+from record import RESULTS, command_line
 from trainings import graphs_parser
 
 import spgcl
 from spgcl.evaluation import split_half
+from spgcl.experiments.results import append, machine
 
 
 def main() -> None:

@@ -24,13 +24,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from record import RESULTS, append, machine, read_lines
+from record import RESULTS
 from spaces import DEFAULTS, MORE_SEEDS, SPACES, TRIALS, finalists, own_preset, settings_of
-from trainings import argument_parser, asked_pairs, embeddings_of, scored, validation_of
+from trainings import argument_parser, asked_pairs, embeddings_of
 
 import spgcl
 from spgcl.engine.device import choose_device
-from spgcl.evaluation import probe
+from spgcl.experiments.measures import scored, summary
+from spgcl.experiments.results import append, machine, read_lines
 from spgcl.methods import resolved_settings
 
 Trial = tuple[str, str, int]
@@ -54,7 +55,7 @@ def validate(method: str, name: str, trial: int, seed: int, settings: dict[str, 
     }
     try:
         embeddings = embeddings_of(dataset, method, settings, seed, device)
-        (scores,) = scored(embeddings, dataset, method, (probe,), device)
+        (scores,) = scored(embeddings, dataset, method, ("paper",), device)
     except ValueError as error:
         # What `fit` makes an error of its own is for `run` to repeat.
         if isinstance(error.__context__, torch.OutOfMemoryError):
@@ -63,7 +64,7 @@ def validate(method: str, name: str, trial: int, seed: int, settings: dict[str, 
     finally:
         if device.type == "cuda":
             torch.cuda.empty_cache()
-    return {**record, "validation": validation_of(scores), **machine(device)}
+    return {**record, "validation": summary(scores)["validation"], **machine(device)}
 
 
 def main() -> None:

@@ -22,10 +22,10 @@ import score_tables
 import search_tables
 import speed_tables
 from markdown import table
-from record import read_lines
 
 from spgcl.datasets.entries import entries
 from spgcl.experiments.page import reproduction
+from spgcl.experiments.results import read_lines
 from spgcl.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
@@ -81,7 +81,8 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
     """Every document with generated parts, as it should be."""
     measured: dict[str, list[Record]] = defaultdict(list)
     measured |= {path.stem: read_lines(path) for path in results.glob("*.jsonl")}
-    scores, searched = measured["scores"], measured["search"]
+    searched = measured["search"]
+    scores = [line for name in ("scores", "table1", "table2") for line in measured[name]]
     named = search_tables.plainly_named(scores, searched)
     best = score_tables.best_of(named, "paper")
     sections = {

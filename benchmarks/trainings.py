@@ -1,9 +1,8 @@
 """Trainings of methods on data sets, as the scripts that score them run them."""
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import torch
 from numpy.typing import NDArray
 
 from spgcl import Dataset
-from spgcl.evaluation import Scores, score_predictions
 from spgcl.methods import Supervision, find
 from spgcl.training.fitting import fit
 
@@ -23,25 +21,6 @@ def embeddings_of(
     supervision = Supervision.of(dataset.labels, dataset.splits) if find(method).supervised else None
     fitted = fit(method, dataset.graph, settings=settings, seed=seed, device=device, supervision=supervision)
     return fitted.embed()
-
-
-def scored(
-    embeddings: NDArray[np.float32],
-    dataset: Dataset,
-    method: str,
-    probes: Iterable[Callable[..., Scores]],
-    device: torch.device,
-) -> list[Scores]:
-    """Scores under each probe; those of its own predictions for a supervised method."""
-    task = (embeddings, dataset.labels, dataset.splits)
-    if find(method).supervised:
-        return [score_predictions(*task, metric=dataset.metric)]
-    return [probe(*task, metric=dataset.metric, device=str(device)) for probe in probes]
-
-
-def validation_of(scores: Scores) -> float:
-    """Mean validation score over the splits."""
-    return round(fmean(split.validation for split in scores.splits), 3)
 
 
 def argument_parser(description: str | None) -> argparse.ArgumentParser:

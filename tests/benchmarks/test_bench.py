@@ -6,13 +6,13 @@ import time
 import pytest
 import torch
 from bench import main
-from record import machine, read_lines
 from timing import isolated
 from timing.end_to_end import fit_and_evaluate
 from timing.graphs import settings_of
 from timing.memory import fit_and_embed
 
 from spgcl.errors import InputError
+from spgcl.experiments.results import machine, read_lines
 
 SMALL = ["--set", "hidden=4", "--set", "seeds=10", "--set", "pool_size=20", "--set", "positives=3"]
 MACHINE = {"device", "processor", "host", "cores", "threads", "versions", "date", "command"}

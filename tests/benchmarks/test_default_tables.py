@@ -5,8 +5,8 @@ from pathlib import Path
 import default_tables
 import pytest
 import spaces
-from record import read_lines
 
+from spgcl.experiments.results import read_lines
 from spgcl.methods import resolved_settings
 
 RESULTS = Path(__file__).parents[2] / "results"

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import search_tables
 import spaces
-from record import read_lines
 
+from spgcl.experiments.results import read_lines
 from spgcl.methods import resolved_settings
 
 SEARCHED = Path(__file__).parents[2] / "results" / "search.jsonl"

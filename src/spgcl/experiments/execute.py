@@ -97,11 +97,12 @@ def _do(job: Job, device: str, threads: int, workers: int) -> str:
     """Measure a run and write its line, unless another process just did; a message if it cannot be."""
     from spgcl.experiments.measures import measured, worker_device
 
-    if any(
-        line.get("digest") == job.run.digest and is_current(line, job.run) for line in read_lines(job.path)
-    ):
-        return ""
     try:
+        if any(
+            line.get("digest") == job.run.digest and is_current(line, job.run)
+            for line in read_lines(job.path)
+        ):
+            return ""
         line = measured(job.run, worker_device(device, threads))
         # Where several runs share the machine, their times mean little.
         append(job.path, {**line, "workers": workers, **job.more})

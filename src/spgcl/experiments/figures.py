@@ -142,7 +142,7 @@ def curve_figure(results: Results) -> "Figure":
                 linewidth=0,
             )
         panel.set(xlabel="step", ylabel=title)
-        panel.set_ylim(bottom=0)
+        panel.set_ylim(0, 1.02)
     _legend(figure, panels[0])
     return figure
 

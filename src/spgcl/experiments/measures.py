@@ -3,7 +3,7 @@
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache
 from statistics import fmean
 from typing import Any
@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from spgcl.datasets.comparison import compare
-from spgcl.datasets.dataset import Dataset
+from spgcl.datasets.dataset import Dataset, random_splits
 from spgcl.datasets.entries import entries
 from spgcl.datasets.loading import load
 from spgcl.datasets.storage import is_on_disk
@@ -64,13 +64,20 @@ def measured(run: Run, device: torch.device) -> Record:
 
 
 def scores(run: Run, device: torch.device) -> Record:
-    """Train once; scores under the probes, or of its own predictions for a supervised method."""
+    """Train once; scores under the probes, or of its own predictions for a supervised method.
+
+    With the option `tenths`, on ten random splits with a tenth of the nodes labelled.
+    """
     dataset = _loaded(run.graph)
+    tenths = run.options.get("tenths", False)
+    if tenths:
+        dataset = replace(dataset, splits=random_splits(dataset.labels, seed=0))
     fitted, seconds, memory = _trained(run, dataset, device)
     started = time.perf_counter()
     vectors = fitted.embed()
     results = scored(vectors, dataset, run.method, run.options.get("probes", tuple(PROBES)), device)
     return {
+        **({"splits": dataset.splits.source} if tenths else {}),
         "metric": dataset.metric,
         "scores": {result.protocol: summary(result) for result in results},
         "observed": fitted.method.observe(fitted.prepared),

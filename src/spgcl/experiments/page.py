@@ -21,7 +21,7 @@ and figure of the paper again, as Markdown, LaTeX and HTML, and SVG and PNG:
 
 ```text
 spgcl reproduce all                          # in a checkout: most is in results/ and is not run again
-spgcl reproduce table6 fig-topk --workers 2
+spgcl reproduce table6 fig-topk --workers 8 --device cuda
 spgcl reproduce table6 --graph chameleon     # run one graph only
 spgcl reproduce table6 --no-run              # write what there is
 spgcl reproduce all --quick                  # small versions on the built-in graphs, without data

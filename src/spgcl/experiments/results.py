@@ -74,6 +74,7 @@ class Results:
         self.plan, self.folder = plan, folder
         self.stale: set[str] = set()
         self._found: dict[str, Record] = {}
+        self._cells: dict[tuple[str, str], list[Record]] = {}
         self.read()
 
     @property
@@ -86,6 +87,7 @@ class Results:
         by_digest, by_settings = self._lines()
         self.stale.clear()
         self._found.clear()
+        self._cells.clear()
         for run in self.plan.runs:
             line = by_digest.get(run.digest)
             if line and not is_current(line, run):
@@ -94,6 +96,7 @@ class Results:
             line = line or by_settings.get(_key(run.measure, run.graph, run.method, run.seed, run.settings))
             if line:
                 self._found[run.digest] = line
+                self._cells.setdefault((run.row, run.graph), []).append(line)
                 self.stale.discard(run.digest)
 
     def of(self, run: Run) -> Record | None:
@@ -102,8 +105,7 @@ class Results:
 
     def of_cell(self, row: str, graph: str) -> list[Record]:
         """The results of a row on a graph, by seed."""
-        runs = (run for run in self.plan.runs if (run.row, run.graph) == (row, graph))
-        return [found for run in runs if (found := self.of(run))]
+        return self._cells.get((row, graph), [])
 
     def missing(self) -> list[Run]:
         """Runs without a result."""
