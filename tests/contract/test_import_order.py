@@ -10,7 +10,7 @@ from spgcl.methods import METHODS
 SOURCE = Path(spgcl.__file__).parent
 ROOMS = [
     *("__init__", "errors", "files", "graph", "io", "datasets", "engine", "methods", "training"),
-    *("evaluation", "theory", "runs", "estimator", "report", "experiments", "cli", "__main__"),
+    *("evaluation", "theory", "scale", "runs", "estimator", "report", "experiments", "cli", "__main__"),
 ]
 TREES = {
     path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text(encoding="utf-8"))

@@ -14,6 +14,7 @@ from spgcl.cli.datasets import app as datasets_app
 from spgcl.cli.embed import embed
 from spgcl.cli.evaluate import evaluate
 from spgcl.cli.fit import fit
+from spgcl.cli.ingest import ingest
 from spgcl.cli.inspect import inspect
 from spgcl.cli.methods import methods
 from spgcl.cli.output import note
@@ -36,6 +37,7 @@ app.command("embed")(embed)
 app.command("similar")(similar)
 app.command("inspect")(inspect)
 app.command("methods")(methods)
+app.command("ingest")(ingest)
 app.command("report")(report)
 app.command("reproduce")(reproduce)
 app.add_typer(datasets_app, name="datasets")

@@ -16,15 +16,15 @@ def sampled_rows(
     right mean. Its own column has value 0: a hop keeps the node, and layers may read it. The cost depends on
     the entries kept only, not on the size of the graph.
     """
-    starts = adjacency.rows[rows].long()[:, None]
-    counts = adjacency.rows[rows + 1].long()[:, None] - starts
+    counts = adjacency.counts_of(rows).long()[:, None]
     listed = torch.arange(fan_out, device=rows.device).expand(len(rows), fan_out)
     drawn = torch.rand(listed.shape, generator=generator, device=rows.device) * counts
     whole = counts <= fan_out
-    entries = starts + torch.minimum(torch.where(whole, listed, drawn.long()), counts - 1)
-    scale = torch.where(whole, 1.0, counts / fan_out).to(adjacency.values.dtype)
-    columns = torch.cat([adjacency.columns[entries], rows[:, None].to(adjacency.columns.dtype)], dim=1)
-    values = torch.cat([adjacency.values[entries] * scale, scale.new_zeros(len(rows), 1)], dim=1)
+    positions = torch.minimum(torch.where(whole, listed, drawn.long()), counts - 1)
+    columns, values = adjacency.entries(rows[:, None], positions)
+    scale = torch.where(whole, 1.0, counts / fan_out).to(values.dtype)
+    columns = torch.cat([columns, rows[:, None].to(columns.dtype)], dim=1)
+    values = torch.cat([values * scale, scale.new_zeros(len(rows), 1)], dim=1)
     # A whole row has its own column already.
     kept = torch.cat([listed < counts, ~whole], dim=1)
     pointers = torch.zeros(len(rows) + 1, dtype=adjacency.rows.dtype, device=rows.device)

@@ -117,6 +117,15 @@ class SparseMatrix:
         fits = pattern.lasting and pattern.columns.dtype == torch.int32
         return fits and self.values.is_cuda and kernels.available()
 
+    def counts_of(self, chosen: Tensor) -> Tensor:
+        """Entries in each of the chosen rows."""
+        return self.rows[chosen + 1] - self.rows[chosen]
+
+    def entries(self, chosen: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Column and value of entries, given by their row and their position in it."""
+        entries = self.rows[chosen].long() + positions
+        return self.columns[entries], self.values[entries]
+
     def select(self, chosen: Tensor) -> "SparseMatrix":
         """The chosen rows, in the order given; repeats are allowed."""
         if self.columns.device.type == "cpu":

@@ -9,6 +9,9 @@ from scipy import sparse
 from spgcl.errors import InputError
 from spgcl.graph.checks import checked_end_points, checked_weights
 
+NO_EDGES = "the graph has no edges (self loops are ignored); add at least one"
+INFINITE_SUM = "the summed weights of a repeated edge exceed float32; rescale the weights"
+
 
 def adjacency_of(
     sources: NDArray[Any],
@@ -26,26 +29,32 @@ def adjacency_of(
     sources, targets = checked_end_points(sources, targets, num_nodes)
     num_edges = len(sources)
     values = np.ones(num_edges, np.bool_) if weights is None else checked_weights(weights, num_edges)
-    notes = []
     loops = sources == targets
     if loops.any():
-        notes.append(f"{np.count_nonzero(loops):,} self loops dropped")
         sources, targets, values = sources[~loops], targets[~loops], values[~loops]
     if not len(sources):
-        raise InputError("the graph has no edges (self loops are ignored); add at least one")
+        raise InputError(NO_EDGES)
     matrix = sparse.coo_array((values, (sources, targets)), shape=(num_nodes, num_nodes)).tocsr()
-    if matrix.nnz < len(sources):
-        notes.append(f"{len(sources) - matrix.nnz:,} repeated edges merged")
-        if not np.isfinite(matrix.data).all():
-            raise InputError("the summed weights of a repeated edge exceed float32; rescale the weights")
+    if matrix.nnz < len(sources) and not np.isfinite(matrix.data).all():
+        raise InputError(INFINITE_SUM)
+    num_given = matrix.nnz
     if not directed:
-        num_given = matrix.nnz
         backward = matrix.T.tocsr()
         matrix = matrix + backward if weights is None else matrix.maximum(backward)
-        if matrix.nnz > num_given:
-            notes.append(
-                f"{matrix.nnz - num_given:,} edges listed one way only now go both ways (directed=True or "
-                "--directed keeps them)"
-            )
     matrix.sort_indices()
+    notes = changes(int(np.count_nonzero(loops)), len(sources) - num_given, matrix.nnz - num_given)
     return matrix, notes
+
+
+def changes(loops: int, repeated: int, one_way: int) -> list[str]:
+    """What was changed on the way from a list of edges to an adjacency matrix, in words."""
+    notes = []
+    if loops:
+        notes.append(f"{loops:,} self loops dropped")
+    if repeated:
+        notes.append(f"{repeated:,} repeated edges merged")
+    if one_way:
+        notes.append(
+            f"{one_way:,} edges listed one way only now go both ways (directed=True or --directed keeps them)"
+        )
+    return notes

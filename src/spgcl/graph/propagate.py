@@ -1,5 +1,7 @@
 """How features travel along edges: the normalised adjacency and k-hop smoothing."""
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,15 +23,47 @@ def normalised_adjacency(graph: Graph) -> sparse.csr_array:
 
     Undirected graphs get D^-1/2 (A + I) D^-1/2, directed ones the row-normalised D^-1 (A + I).
     """
-    matrix = (graph.adjacency + sparse.eye_array(graph.num_nodes, dtype=np.float32)).tocsr()
+    looped = looped_rows(graph, 0, graph.num_nodes)
+    return normalised_rows(looped, _scales(looped, directed=graph.directed), 0, directed=graph.directed)
+
+
+def looped_rows(graph: Graph, start: int, stop: int) -> sparse.csr_array:
+    """Rows `start` to `stop` of A + I; only these rows of the graph are read."""
+    first, last = int(graph.rows[start]), int(graph.rows[stop])
+    values = np.ones(last - first, dtype=np.float32) if graph.weights is None else graph.weights[first:last]
+    pointers = graph.rows[start : stop + 1] - graph.rows[start]
+    shape = (stop - start, graph.num_nodes)
+    rows = sparse.csr_array((values, graph.columns[first:last], pointers), shape=shape)
+    return (rows + sparse.eye_array(*shape, k=start, dtype=np.float32)).tocsr()
+
+
+def propagation_scales(graph: Graph, bounds: Sequence[int]) -> NDArray[np.float64]:
+    """What the rows of A + I are multiplied with, and in an undirected graph its columns too.
+
+    Rows are read from one bound to the next.
+    """
+    parts = [
+        _scales(looped_rows(graph, start, stop), directed=graph.directed) for start, stop in pairwise(bounds)
+    ]
+    return np.concatenate(parts)
+
+
+def _scales(looped: sparse.csr_array, *, directed: bool) -> NDArray[np.float64]:
     # Every row holds at least one positive entry, so no degree is zero.
-    degrees = matrix.sum(axis=1, dtype=np.float64)
-    scale = 1 / degrees if graph.directed else 1 / np.sqrt(degrees)
-    values = matrix.data * np.repeat(scale, np.diff(matrix.indptr))
-    if not graph.directed:
-        values *= scale[matrix.indices]
-    matrix.data = values.astype(np.float32)
-    return matrix
+    degrees = looped.sum(axis=1, dtype=np.float64)
+    return np.asarray(1 / degrees if directed else 1 / np.sqrt(degrees))
+
+
+def normalised_rows(
+    looped: sparse.csr_array, scales: NDArray[np.float64], start: int, *, directed: bool
+) -> sparse.csr_array:
+    """Rows of S from those of A + I, which begin at row `start` and are scaled in place."""
+    own = scales[start : start + looped.shape[0]]
+    values = looped.data * np.repeat(own, np.diff(looped.indptr))
+    if not directed:
+        values *= scales[looped.indices]
+    looped.data = values.astype(np.float32)
+    return looped
 
 
 def transitions(graph: Graph) -> sparse.csr_array:

@@ -1,6 +1,6 @@
 """Features computed from the structure alone, for graphs without features."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,11 @@ def degree_features(adjacency: sparse.csr_array, *, directed: bool = False) -> N
     return np.hstack([outgoing, _degree_statistics(adjacency.T.tocsr())])
 
 
+def _degree_statistics(adjacency: sparse.csr_array) -> NDArray[np.float32]:
+    sizes = np.log1p(np.diff(adjacency.indptr))
+    return degree_statistics(adjacency.indptr, adjacency.indices, sizes, sizes)
+
+
 def degree_names(*, directed: bool = False) -> tuple[str, ...]:
     """Names of the columns of `degree_features`."""
     kinds = ("outgoing", "incoming") if directed else ("",)
@@ -57,15 +62,17 @@ def spectral_names(count: int) -> tuple[str, ...]:
     return tuple(f"leading eigenvector {number}" for number in range(1, count + 1))
 
 
-def _degree_statistics(adjacency: sparse.csr_array) -> NDArray[np.float32]:
-    degrees = np.diff(adjacency.indptr)
-    sizes = np.log1p(degrees)
+def degree_statistics(
+    pointers: NDArray[Any], neighbours: NDArray[Any], own: NDArray[Any], sizes: NDArray[Any]
+) -> NDArray[np.float32]:
+    """The four columns of some rows: their sizes are `own`, those of all nodes `sizes`."""
+    degrees = np.diff(pointers)
     columns = np.zeros((len(degrees), 4), dtype=np.float32)
-    columns[:, 0] = sizes
+    columns[:, 0] = own
     # Only nodes with neighbours: reduceat cannot have empty segments.
     some = degrees > 0
-    starts = adjacency.indptr[:-1][some]
-    near = sizes[adjacency.indices]
+    starts = pointers[:-1][some]
+    near = sizes[neighbours]
     if len(starts):
         columns[some, 1] = np.add.reduceat(near, starts) / degrees[some]
         columns[some, 2] = np.minimum.reduceat(near, starts)

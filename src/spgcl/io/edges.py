@@ -1,7 +1,6 @@
 """Edge lists in text or Parquet files."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +16,9 @@ def read_edge_list(path: Path, named: Options) -> Draft:
     """Read an edge list: two columns of ids and perhaps one of weights."""
     asked = None if named.weight_column == NO_WEIGHTS else named.weight_column
     table = read_table(path, named.source_column, named.target_column, asked)
-    source, target, weight = _choose_columns(table, named)
-    notes = [*table.notes, *_ignored(table, named, source, target, weight)]
-    weights = None
-    if weight is not None:
-        weights = _read_weights(table, weight)
-        notes.append(f"{path.name}: {table.names[weight]!r} used as edge weights; --weight none ignores them")
+    source, target, weight = choose_columns(table, named)
+    notes = notes_on(table, named, source, target, weight)
+    weights = None if weight is None else read_weights(table, weight)
     return from_id_pairs(
         id_column(table, source),
         id_column(table, target),
@@ -32,7 +28,16 @@ def read_edge_list(path: Path, named: Options) -> Draft:
     )
 
 
-def _choose_columns(table: Table, named: Options) -> tuple[int, int, int | None]:
+def notes_on(table: Table, named: Options, source: int, target: int, weight: int | None) -> list[str]:
+    """How a table was read, in words; an error if columns would be ignored that nobody asked to ignore."""
+    notes = [*table.notes, *_ignored(table, named, source, target, weight)]
+    if weight is not None:
+        name = table.names[weight]
+        notes.append(f"{table.path.name}: {name!r} used as edge weights; --weight none ignores them")
+    return notes
+
+
+def choose_columns(table: Table, named: Options) -> tuple[int, int, int | None]:
     """Columns of sources, targets and weights: those named, else the first free ones."""
     source = table.find(named.source_column) if named.source_column else None
     target = table.find(named.target_column) if named.target_column else None
@@ -88,7 +93,8 @@ def _ignored(table: Table, named: Options, source: int, target: int, weight: int
     )
 
 
-def _read_weights(table: Table, column: int) -> NDArray[Any]:
+def read_weights(table: Table, column: int) -> NDArray[np.float32]:
+    """A column of positive weights."""
     weights = read_numbers(table, column, fix=_FIX_WEIGHTS)
     if not (weights > 0).all():
         bad = int(np.argmin(weights > 0))

@@ -80,14 +80,15 @@ def _read_feature_table(path: Path, id_column: str | None) -> NodeFeatures:
         raise InputError(f"no feature columns besides {table.names[key]!r}; add some or use --structural")
     ids = read_ids(table, key)
     require_distinct(table, ids)
-    matrix = checked_features(_stack(table, others))
+    matrix = checked_features(stack_columns(table, others))
     # A single column of vectors has one name for all of them.
     named = table.headed and matrix.shape[1] == len(others)
     names = tuple(table.names[column] for column in others) if named else ()
     return NodeFeatures(matrix, ids, str(path), table.notes, names)
 
 
-def _stack(table: "Table", columns: list[int]) -> NDArray[np.float32]:
+def stack_columns(table: "Table", columns: list[int]) -> NDArray[np.float32]:
+    """The columns of a table side by side; one column of vectors as it is."""
     from spgcl.io.tables import read_numbers, read_vectors
 
     if len(columns) == 1 and (vectors := read_vectors(table, columns[0])) is not None:

@@ -19,7 +19,7 @@ from spgcl.io.opening import naming, suffix_of
 
 EDGE_LISTS = (".csv", ".tsv", ".txt", ".edges", ".parquet")
 SAVED_DATA = (".pt", ".pth")
-_ALL_ZERO = "all features are zero: methods that read them have nothing to learn from"
+ALL_ZERO = "all features are zero: methods that read them have nothing to learn from"
 
 
 def read_graph(
@@ -86,7 +86,7 @@ def _again(graph: Graph, structural: Structural | None, *, directed: bool) -> Dr
     if structural is not None:
         raise InputError(f"this graph has features already; leave out structural {structural!r}")
     sources = np.repeat(np.arange(graph.num_nodes), graph.degrees)
-    kept = tuple(note for note in graph.notes if note != _ALL_ZERO)
+    kept = tuple(note for note in graph.notes if note != ALL_ZERO)
     return Draft(sources, graph.columns, graph.node_ids, weights=graph.weights, notes=kept)
 
 
@@ -169,14 +169,18 @@ def _assemble(
     )
     if structural is not None:
         graph = with_structural(graph, structural)
-        note = f"{graph.num_features} structural features ({structural}) made, as there are none"
-        return replace(graph, notes=(*graph.notes, note))
+        return replace(graph, notes=(*graph.notes, made_note(graph.num_features, structural)))
     if given is not None:
         graph = replace(graph, features=given.matrix, feature_names=given.names)
     else:
         graph = graph.with_features(draft.features, draft.feature_names)
     numbers = graph.features.data if sparse.issparse(graph.features) else graph.features
-    return graph if np.any(numbers) else replace(graph, notes=(*graph.notes, _ALL_ZERO))
+    return graph if np.any(numbers) else replace(graph, notes=(*graph.notes, ALL_ZERO))
+
+
+def made_note(count: int, structural: str) -> str:
+    """A note that features were made."""
+    return f"{count} structural features ({structural}) made, as there are none"
 
 
 def _no_features(draft: Draft) -> InputError:

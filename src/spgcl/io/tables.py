@@ -70,11 +70,15 @@ def read_table(path: Path, *names: str | None, named_columns: bool = False) -> T
     if suffix_of(path) == ".parquet":
         return _read_parquet(path)
     named_columns |= any(name is not None and not re.fullmatch(r"column \d+", name) for name in names)
-    text = TextTable(path, headed=named_columns or None)
+    return table_of(TextTable(path, headed=named_columns or None), text_row=0)
+
+
+def table_of(text: TextTable, *, text_row: int) -> Table:
+    """The table in lines of text, which follow `text_row` others of their file."""
     numbered = tuple(f"column {number}" for number in range(1, len(text.columns) + 1))
-    return Table(
-        path, text.names or numbered, text.columns, text.names is not None, tuple(text.notes), text.row
-    )
+    names, headed = text.names or numbered, text.names is not None
+    row = text.row if not text_row else (lambda index: text_row + text.row(index))
+    return Table(text.path, names, text.columns, headed, tuple(text.notes), row)
 
 
 def _read_parquet(path: Path) -> Table:
@@ -82,13 +86,14 @@ def _read_parquet(path: Path) -> Table:
     with opening(path, "Parquet file"), path.open("rb") as file:
         # No threads: a thread that reads ahead and outlives the interpreter aborts the process.
         table = parquet.ParquetFile(file, pre_buffer=False).read(use_threads=False)
-        columns = [_decoded(column) for column in table.columns]
+        columns = [decoded(column) for column in table.columns]
     if not table.num_rows or not columns:
         raise InputError(f"{path}: holds no rows; is it the right file?")
     return Table(path, tuple(table.column_names), columns, True, (), lambda index: index + 1)
 
 
-def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column without dictionary, its text addressed by four bytes."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     return column.cast(pa.string()) if pa.types.is_large_string(column.type) else column

@@ -36,11 +36,14 @@ class TextTable:
         notes: How the file was understood, in words.
     """
 
-    def __init__(self, path: Path, *, headed: bool | None = None) -> None:
-        """Read `path`; `headed` tells whether the first row is a header, None to find out."""
+    def __init__(self, path: Path, *, headed: bool | None = None, content: bytes | None = None) -> None:
+        """Read `path`, or some lines of it given as `content`.
+
+        Whether the first row is a header is found out if `headed` is None.
+        """
         self.path = path
         self.notes: list[str] = []
-        self._content, self._delimiter = self._prepare(read_bytes(path))
+        self._content, self._delimiter = self._prepare(read_bytes(path) if content is None else content)
         _, first = next(self._rows(), (0, None))
         if first is None:
             raise InputError(f"{path}: holds no rows; is it the right file?")

@@ -22,6 +22,7 @@ class GraphOptions:
     id: Annotated[
         str | None, "Column of node ids in features, and in labels that have it (default: the first)."
     ] = None
+    memory: Annotated[str | None, "Most memory for a store, as 2GiB (default: half of the machine's)."] = None
     directed: Annotated[bool, "Keep edge direction (row-normalised propagation)."] = False
 
     def given(self) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Reads the graph that a command or a record names, with its labels and splits if there are any."""
 
 import gc
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -20,6 +21,7 @@ from spgcl.io.opening import suffix_of
 from spgcl.io.read import SAVED_DATA
 from spgcl.io.stored import read_stored_labels
 from spgcl.runs.options import GraphOptions
+from spgcl.scale.store import Store, is_store, open_store
 
 # Edges kept from training, and as many pairs that are no edges.
 HeldOut = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -96,6 +98,8 @@ def resolve_graph(graph: str, options: GraphOptions) -> Loaded:
     if is_dataset(graph):
         return _from_dataset(graph, options)
     path = Path(graph)
+    if is_store(path):
+        return Loaded(path.name, load_store(path, options), path=path)
     read = read_graph(
         path,
         options.features,
@@ -109,6 +113,38 @@ def resolve_graph(graph: str, options: GraphOptions) -> Loaded:
     )
     name = path.name.split(".")[0] or path.name
     return Loaded(name, read, path=path)
+
+
+def load_store(path: Path, options: GraphOptions) -> Graph:
+    """The graph of a store, in memory."""
+    store, limit = opened(path, options), memory_of(options)
+    if store.in_memory_bytes() > limit:
+        raise InputError(
+            f"{path} needs about {store.in_memory_bytes() / 2**30:.1f} GiB in memory, above "
+            f"{limit / 2**30:.1f} GiB; raise --memory, or fit a method that works on stores (spgcl, auto)"
+        )
+    return store.load()
+
+
+def opened(path: Path, options: GraphOptions) -> Store:
+    """The store of a folder; options for reading files do not apply to it."""
+    # The column of ids may be that of a file of labels; direction and weights are those of the store.
+    if unused := [option for option in options.given() if option not in ("id", "memory")]:
+        raise InputError(f"{path} is a store and was read already; --{unused[0]} goes with spgcl ingest")
+    return open_store(path)
+
+
+def memory_of(options: GraphOptions) -> int:
+    """The bytes that --memory allows, half of the machine's by default."""
+    if options.memory is None:
+        # Needs torch, which reading a graph does not.
+        from spgcl.engine.device import machine_memory
+
+        return machine_memory() // 2
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) *([KMGT]?)i?B?", options.memory.strip(), re.IGNORECASE)
+    if found is None:
+        raise InputError(f"--memory {options.memory!r} is no size; write it as 2GiB or 500MiB")
+    return int(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " "))
 
 
 @cache
