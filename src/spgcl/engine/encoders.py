@@ -109,7 +109,8 @@ class Encoder(nn.Module):
         hidden = graph.smoothed if smoothed else graph.features
         if blocks[0].inputs is not None:
             inputs = blocks[0].inputs
-            hidden = hidden.select(inputs) if isinstance(hidden, SparseMatrix) else hidden[inputs]
+            # Rows on disk may be float16.
+            hidden = hidden.select(inputs) if isinstance(hidden, SparseMatrix) else hidden[inputs].float()
         if self.training:
             for norm in self.norms:
                 norm.num_batches_tracked.add_(1)  # type: ignore[operator]

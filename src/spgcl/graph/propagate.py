@@ -1,8 +1,7 @@
 """How features travel along edges: the normalised adjacency and k-hop smoothing."""
 
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,53 +22,84 @@ def normalised_adjacency(graph: Graph) -> sparse.csr_array:
 
     Undirected graphs get D^-1/2 (A + I) D^-1/2, directed ones the row-normalised D^-1 (A + I).
     """
-    looped = looped_rows(graph, 0, graph.num_nodes)
-    return normalised_rows(looped, _scales(looped, directed=graph.directed), 0, directed=graph.directed)
+    scales = propagation_scales(graph, [(0, graph.num_nodes)])
+    return normalised_rows(graph, scales, 0, graph.num_nodes)
 
 
-def looped_rows(graph: Graph, start: int, stop: int) -> sparse.csr_array:
+class Edges(Protocol):
+    """The edges of a graph, in memory or on disk: see `spgcl.graph.Graph`."""
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes."""
+
+    @property
+    def directed(self) -> bool:
+        """Whether columns are out-neighbours only."""
+
+    @property
+    def rows(self) -> NDArray[np.integer[Any]]:
+        """Row pointers."""
+
+    @property
+    def columns(self) -> NDArray[np.integer[Any]]:
+        """Neighbours of every node."""
+
+    @property
+    def weights(self) -> NDArray[np.float32] | None:
+        """Weight of every entry, or None."""
+
+
+def looped_rows(graph: Edges, start: int, stop: int) -> sparse.csr_array:
     """Rows `start` to `stop` of A + I; only these rows of the graph are read."""
+    rows = _adjacency_rows(graph, start, stop)
+    return (rows + sparse.eye_array(*rows.shape, k=start, dtype=np.float32)).tocsr()
+
+
+def _adjacency_rows(graph: Edges, start: int, stop: int) -> sparse.csr_array:
     first, last = int(graph.rows[start]), int(graph.rows[stop])
     values = np.ones(last - first, dtype=np.float32) if graph.weights is None else graph.weights[first:last]
     pointers = graph.rows[start : stop + 1] - graph.rows[start]
     shape = (stop - start, graph.num_nodes)
-    rows = sparse.csr_array((values, graph.columns[first:last], pointers), shape=shape)
-    return (rows + sparse.eye_array(*shape, k=start, dtype=np.float32)).tocsr()
+    return sparse.csr_array((values, graph.columns[first:last], pointers), shape=shape)
 
 
-def propagation_scales(graph: Graph, bounds: Sequence[int]) -> NDArray[np.float64]:
+def propagation_scales(graph: Edges, bounds: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
     """What the rows of A + I are multiplied with, and in an undirected graph its columns too.
 
-    Rows are read from one bound to the next.
+    Rows are read block by block.
     """
-    parts = [
-        _scales(looped_rows(graph, start, stop), directed=graph.directed) for start, stop in pairwise(bounds)
-    ]
-    return np.concatenate(parts)
+    if graph.weights is None:
+        return _scales(np.diff(graph.rows) + 1.0, directed=graph.directed)
+    sums = [looped_rows(graph, *block).sum(axis=1, dtype=np.float64) for block in bounds]
+    return _scales(np.concatenate(sums), directed=graph.directed)
 
 
-def _scales(looped: sparse.csr_array, *, directed: bool) -> NDArray[np.float64]:
-    # Every row holds at least one positive entry, so no degree is zero.
-    degrees = looped.sum(axis=1, dtype=np.float64)
+def _scales(degrees: NDArray[np.float64], *, directed: bool) -> NDArray[np.float64]:
+    # Every row of A + I holds at least one positive entry, so no degree is zero.
     return np.asarray(1 / degrees if directed else 1 / np.sqrt(degrees))
 
 
-def normalised_rows(
-    looped: sparse.csr_array, scales: NDArray[np.float64], start: int, *, directed: bool
-) -> sparse.csr_array:
-    """Rows of S from those of A + I, which begin at row `start` and are scaled in place."""
-    own = scales[start : start + looped.shape[0]]
-    values = looped.data * np.repeat(own, np.diff(looped.indptr))
-    if not directed:
+def normalised_rows(graph: Edges, scales: NDArray[np.float64], start: int, stop: int) -> sparse.csr_array:
+    """Rows `start` to `stop` of S, by the scales of all rows."""
+    looped = looped_rows(graph, start, stop)
+    values = looped.data * np.repeat(scales[start:stop], np.diff(looped.indptr))
+    if not graph.directed:
         values *= scales[looped.indices]
     looped.data = values.astype(np.float32)
     return looped
 
 
-def transitions(graph: Graph) -> sparse.csr_array:
+def transitions(graph: Edges) -> sparse.csr_array:
     """D^-1 A, float32: the mean over (out-)neighbours; rows of nodes without any are empty."""
-    departures = graph.adjacency.sum(axis=1, dtype=np.float64)
-    return sparse.csr_array(sparse.diags_array(inverse(departures)) @ graph.adjacency, dtype=np.float32)
+    return transition_rows(graph, 0, graph.num_nodes)
+
+
+def transition_rows(graph: Edges, start: int, stop: int) -> sparse.csr_array:
+    """Rows `start` to `stop` of D^-1 A."""
+    rows = _adjacency_rows(graph, start, stop)
+    departures = rows.sum(axis=1, dtype=np.float64)
+    return sparse.csr_array(sparse.diags_array(inverse(departures)) @ rows, dtype=np.float32)
 
 
 def inverse(sums: NDArray[Any]) -> NDArray[Any]:

@@ -12,7 +12,7 @@ from spgcl.engine.convolutions import EncoderKind
 from spgcl.engine.encoders import Activation, BatchNorm, Encoder, activation_module
 from spgcl.engine.pair_products import inner_products
 from spgcl.engine.sampling import sampled_rows
-from spgcl.engine.tensors import GraphTensors, SparseMatrix, distinct
+from spgcl.engine.tensors import GraphTensors, distinct
 from spgcl.errors import InputError
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.captured_step import captured_loss, has_fixed_shapes
@@ -26,6 +26,7 @@ from spgcl.methods.parts.pools import (
     overlap_ratio,
     sample_nodes,
     top_similar,
+    whole_rows,
 )
 from spgcl.methods.ranges import Count, Factor, Fraction, Positive, Size, SizesMemory, Width
 
@@ -139,7 +140,7 @@ class SPGCL(Method):
     def _pool(self, graph: GraphTensors, seeds: Tensor, generator: torch.Generator) -> Tensor:
         gather = neighbourhood_union if self.pool_as_set else neighbourhood_lists
         bounded = partial(sampled_rows, fan_out=self.fan_out, generator=generator)
-        rows_of = bounded if self.fan_out else SparseMatrix.select
+        rows_of = bounded if self.fan_out else whole_rows
         reached = gather(graph.adjacency, seeds, self.hops, rows_of=rows_of)
         nodes = cut_at_random(reached, self.pool_size or None, generator)
         if len(nodes) < self.positives + (not self.own_positive):

@@ -62,6 +62,16 @@ class DiskArray:
             state = "is missing" if found < 0 else f"has {found:,} bytes instead of {expected:,}"
             raise InputError(f"{self.path} {state}; ingest the graph again")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Another process maps the file itself.
+        return DiskArray, (self.path, self.described)
+
+    @property
+    def writable(self) -> NDArray[Any]:
+        """The same, but writable as tensors have to be; what is written stays in memory."""
+        described = self.described
+        return np.memmap(self.path, described.dtype, "c", _HEADER, described.shape)
+
     @cached_property
     def mapped(self) -> NDArray[Any]:
         """Its rows, read from disk when they are used."""
@@ -136,20 +146,8 @@ class BlockFile:
         """Blocks that are yet to be written."""
         return [index for index in range(len(self.bounds)) if index not in self._checksums]
 
-    def write(self, index: int, rows: NDArray[Any]) -> int:
-        """Write a block; returns its checksum for `note`, which another process may call."""
-        content = np.ascontiguousarray(rows, dtype=self._dtype)
-        start, stop = self.bounds[index]
-        assert content.shape == (stop - start, *self._shape[1:])
-        descriptor = os.open(self.path, os.O_WRONLY)
-        try:
-            write_at(descriptor, content, _HEADER + start * self._row_bytes)
-        finally:
-            os.close(descriptor)
-        return checksum_of(content)
-
     def note(self, index: int, checksum: int) -> None:
-        """Record that a block is written."""
+        """Record that a block is written, with the checksum that `write_block` returned."""
         self._checksums[index] = checksum
         with self._journal.open("a", encoding="ascii") as file:
             file.write(f"{index} {checksum}\n")
@@ -188,6 +186,19 @@ class BlockFile:
         return found
 
 
+def write_block(path: Path, start: int, rows: NDArray[Any]) -> int:
+    """Write the rows of a block into a `BlockFile`; returns their checksum."""
+    content = np.ascontiguousarray(rows)
+    descriptor = os.open(path, os.O_WRONLY)
+    try:
+        write_at(descriptor, content, _HEADER + start * content[:1].nbytes)
+    except OSError as error:
+        raise _named(error, path) from None
+    finally:
+        os.close(descriptor)
+    return checksum_of(content)
+
+
 def allocate(descriptor: int, size: int, path: Path) -> None:
     """Reserve a file's bytes on disk, or fail with its name."""
     try:
@@ -196,7 +207,11 @@ def allocate(descriptor: int, size: int, path: Path) -> None:
         # macOS and Windows do not have it.
         os.truncate(descriptor, size)
     except OSError as error:
-        raise OSError(error.errno, os.strerror(error.errno or errno.EIO), str(path)) from None
+        raise _named(error, path) from None
+
+
+def _named(error: OSError, path: Path) -> OSError:
+    return OSError(error.errno, os.strerror(error.errno or errno.EIO), str(path))
 
 
 def write_at(descriptor: int, content: NDArray[Any], offset: int) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from spgcl import __version__
 from spgcl.errors import InputError
 from spgcl.graph import Graph
+from spgcl.graph.propagate import propagation_scales
 from spgcl.scale.arrays import Description, DiskArray, row_bounds, write_json
 
 # Increased when earlier versions of the package cannot read a store.
@@ -96,6 +97,11 @@ class Store:
     def bounds(self) -> list[tuple[int, int]]:
         """First and last node of every block."""
         return row_bounds(self.num_nodes, self.block_rows)
+
+    @cached_property
+    def scales(self) -> NDArray[np.float64]:
+        """See `spgcl.graph.propagate.propagation_scales`."""
+        return propagation_scales(self, self.bounds)
 
     def in_memory_bytes(self) -> int:
         """About what a method needs to prepare this graph in memory."""

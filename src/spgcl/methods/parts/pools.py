@@ -12,6 +12,11 @@ from spgcl.engine.tensors import SparseMatrix, distinct
 RowsOf = Callable[[SparseMatrix, Tensor], SparseMatrix]
 
 
+def whole_rows(adjacency: SparseMatrix, rows: Tensor) -> SparseMatrix:
+    """All entries of the rows."""
+    return adjacency.select(rows)
+
+
 @dataclass(frozen=True, eq=False)
 class Compared:
     """The nodes that a step compares.
@@ -72,7 +77,7 @@ def sample_nodes(num_nodes: int, count: int, generator: torch.Generator) -> Tens
 
 
 def neighbourhood_union(
-    adjacency: SparseMatrix, seeds: Tensor, hops: int, *, rows_of: RowsOf = SparseMatrix.select
+    adjacency: SparseMatrix, seeds: Tensor, hops: int, *, rows_of: RowsOf = whole_rows
 ) -> Tensor:
     """Nodes within `hops` of any seed, each once, in ascending order (the pool of the paper's text)."""
     reached = distinct(seeds, adjacency.num_rows)[0]
@@ -82,14 +87,14 @@ def neighbourhood_union(
 
 
 def neighbourhood_lists(
-    adjacency: SparseMatrix, seeds: Tensor, hops: int, *, rows_of: RowsOf = SparseMatrix.select
+    adjacency: SparseMatrix, seeds: Tensor, hops: int, *, rows_of: RowsOf = whole_rows
 ) -> Tensor:
     """Nodes within `hops` of each seed, as one list: a node occurs once per seed that reaches it."""
     num_nodes = adjacency.num_rows
     owners, nodes = torch.arange(len(seeds), device=seeds.device), seeds.long()
     for _ in range(hops):
         # A bounded hop is never large, and counting the entries of its rows would be the longest part of it.
-        whole = rows_of is SparseMatrix.select
+        whole = rows_of is whole_rows
         expansion = int((adjacency.rows[nodes + 1] - adjacency.rows[nodes]).sum()) if whole else 0
         # On dense graphs two hops reach nearly all nodes; there one product over all nodes is less work than
         # sorting the entries found. Sorting an entry takes about as long as 200 multiplications.
