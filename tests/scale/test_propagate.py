@@ -82,7 +82,7 @@ def test_a_stopped_product_continues_with_the_missing_blocks(tmp_path):
 def test_two_writers_of_a_product(tmp_path):
     _, store = graph_and_store(tmp_path)
     (store.folder / "derived").mkdir()
-    with locked(store.folder / "derived" / "plain-hop-1.npy", "writing"), refusing("plain-hop-1"):
+    with locked(store.folder / "derived" / "plain-hop-1.npy"), refusing("plain-hop-1"):
         smoothed(store, 1, Here())
 
 

@@ -55,7 +55,7 @@ class Derived:
         """The array, after computing the blocks that are missing."""
         self.folder.mkdir(exist_ok=True)
         path, origin = self.folder / f"{self.name}.npy", f"{store.digest} {self.key}"
-        with locked(path, "writing"):
+        with locked(path):
             array = self._complete(path, origin, store)
             if array is not None:
                 return array
