@@ -12,18 +12,13 @@ def inspect(
     graph: GraphArgument, *, options: GraphOptions, labels: LabelsOption = None, json: JsonOption = False
 ) -> None:
     """Describe a graph: size, degrees, where its signal is, and with labels its homophily."""
-    from spgcl.evaluation.reliability import split_half
-    from spgcl.evaluation.statistics import describe
+    from spgcl.runs.inspect import inspected
     from spgcl.runs.sources import resolve
 
-    loaded = resolve(graph, options, labels)
+    loaded = resolve(graph, options, labels, on_disk=True)
     for remark in loaded.graph.notes:
         note(remark)
-    record = {"name": loaded.name, **describe(loaded.graph, loaded.labels)}
-    record["notes"] = list(loaded.graph.notes)
-    record["without_labels"] = split_half(loaded.graph)
-    if "class_counts" in record and loaded.class_names:
-        record["class_names"] = list(loaded.class_names)
+    record = inspected(loaded)
     if json:
         print_json(record)
     else:

@@ -226,6 +226,16 @@ class Encoder(nn.Module):
         self.train(training)
         return embeddings
 
+    @torch.no_grad()
+    def layer_output(self, index: int, rows: Tensor) -> Tensor:
+        """A layer of a GCN or an MLP as `embed` evaluates it, from its inputs after propagation."""
+        layer = self.convolutions[index]
+        assert isinstance(layer, Convolution)
+        weights: tuple[Tensor, Tensor] = layer.weight, layer.bias
+        if len(self.norms):
+            weights = folded(*weights, self.norms[index])  # type: ignore[arg-type]
+        return activate_in_place(convolve(rows, None, *weights), self.activation)
+
     def weight_norms(self) -> list[float]:
         """Sum of the squared weights of every layer."""
         return [

@@ -13,6 +13,7 @@ from spgcl.files import replacing
 from spgcl.graph.checks import checked_ids
 from spgcl.io.arrow import from_arrow, to_arrow
 from spgcl.io.opening import opening
+from spgcl.io.shards import has_shards, read_shards
 
 Format = Literal["parquet", "npy", "csv"]
 NODES = "nodes.txt"
@@ -148,11 +149,19 @@ def _format_of(file: Path) -> str:
     return format
 
 
+def has_embeddings(folder: Path, format: str) -> bool:
+    """Whether a run has embeddings, in a file of that format or in several files."""
+    return (folder / f"embeddings.{format}").exists() or has_shards(folder)
+
+
 def read_embeddings(folder: str | PathLike[str]) -> tuple[NDArray[np.float32], NDArray[Any]]:
     """Embeddings and node ids of a folder written by `write_embeddings`.
 
     Text does not tell whether 7 was a number: from `.npy` and `.csv`, ids that are all integers are int64.
     """
+    if has_shards(Path(folder)):
+        ids, vectors = zip(*read_shards(Path(folder)), strict=True)
+        return np.concatenate(vectors), np.concatenate(ids)
     present = [name for name in get_args(Format) if (Path(folder) / f"embeddings.{name}").exists()]
     if not present:
         raise InputError(f"{folder}: no embeddings.parquet, .npy or .csv in it; is it a run?")

@@ -129,6 +129,10 @@ class Method(nn.Module, Generic[P]):
         vectors = self.embed(prepared)
         return self.head(vectors) if hasattr(self, "head") else vectors
 
+    def needs_memory(self) -> str:
+        """What to do to train or embed on a graph larger than memory; empty if its rows suffice."""
+        return "choose a method whose steps read rows of the graph (spgcl, untrained, auto) or raise --memory"
+
     def findings(self) -> dict[str, Any]:
         """What the method learned about the graph without being trained, for the record of a run."""
         return {}

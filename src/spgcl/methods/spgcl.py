@@ -126,6 +126,14 @@ class SPGCL(Method):
         """Whether steps on this graph have fixed shapes, so that CUDA captures one and replays it."""
         return has_fixed_shapes(self, prepared.graph)
 
+    def needs_memory(self) -> str:
+        """What to do to train on a graph larger than memory."""
+        return (
+            "set batch_norm_rows=pool, as batch norm over all rows reads the whole graph"
+            if (self.whole_graph)
+            else ""
+        )
+
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Steps 1 to 5 of Algorithm 1; the pool comes first, so that only the rows it needs are encoded."""
         if self.is_static(prepared):

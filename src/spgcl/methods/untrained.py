@@ -28,3 +28,7 @@ class Untrained(Method):
         self.encoder = Encoder(
             num_features, kind=encoder, layers=layers, hidden=hidden, activation=activation, batch_norm="none"
         )
+
+    def needs_memory(self) -> str:
+        """Nothing: it is only evaluated."""
+        return ""

@@ -29,6 +29,8 @@ from spgcl.runs.record import (
     unfinished,
 )
 from spgcl.runs.sources import Loaded, resolve_recorded, training_graph
+from spgcl.scale.sample import sampled_graph
+from spgcl.scale.store import Store
 
 # Embeddings, labels, splits.
 Task = tuple[NDArray[np.float32], NDArray[np.int64], Splits]
@@ -122,6 +124,8 @@ def evaluate_run(
 
 def without_labels(folder: Path, run: Run, graph: Graph, device: str = "auto") -> dict[str, Any]:
     """What can be said of a run without labels: how reliable its graph and its vectors are."""
+    if isinstance(graph, Store):
+        return run.findings or split_half(sampled_graph(graph), device=scoring_device(device))
     trained_on = training_graph(graph, run.graph["options"], run.hold_out_edges, run.seed)[0]
     target = scoring_device(device)
     vectors = vector_reliability(load_method(folder).to(target), trained_on, device=target)

@@ -5,6 +5,7 @@ import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from spgcl.graph import Graph
 from spgcl.io import require_ids, write_embeddings
 from spgcl.methods import Supervision
 from spgcl.runs.folder import CHECKPOINT, is_broken_run, remove_run, results_in, tidy
+from spgcl.runs.options import GraphOptions
 from spgcl.runs.plane import principal_plane
 from spgcl.runs.record import (
     Run,
@@ -30,7 +32,9 @@ from spgcl.runs.record import (
     save_method,
     write_run,
 )
-from spgcl.runs.sources import HeldOut
+from spgcl.runs.sources import HeldOut, memory_of
+from spgcl.scale import fit as stored
+from spgcl.scale.store import Store
 from spgcl.training.fitting import Fitted, fit
 from spgcl.training.loop import Controls
 from spgcl.training.step import Checkpoint
@@ -110,7 +114,9 @@ def fit_run(
     no trace. Results replace earlier ones together. With `replace_earlier`, no checkpoint is read and the
     earlier run's files go. Of the controls, checkpoints are those of the folder.
     """
-    require_ids(graph.node_ids, run.embedding_format)
+    store = graph if isinstance(graph, Store) else None
+    if store is None:
+        require_ids(graph.node_ids, run.embedding_format)
     device = torch.device(run.device)
     forget_peak_memory(device)
     writer = _Writer(folder, run, replace_earlier, held_out)
@@ -127,10 +133,12 @@ def fit_run(
             controls or Controls(),
             start=None if replace_earlier else load_checkpoint(folder),
             save=writer.save,
+            save_last=store is not None,
         ),
+        prepare=None if store is None else partial(stored.prepare, store, memory=_memory(run)),
     )
     started = time.perf_counter()
-    embeddings = fitted.embed()
+    embeddings = fitted.embed() if store is None else None
     run.seconds = {**fitted.seconds, "embed": time.perf_counter() - started}
     writer.begin()
     history = fitted.history
@@ -141,7 +149,10 @@ def fit_run(
     run.findings = {"channels": channels, "verdict": verdict(channels)} if channels else {}
     run.history = {"loss": history.losses, "observations": history.observations}
     with results_in(folder) as target:
-        _write_results(target, fitted, run, embeddings, graph.node_ids)
+        if store is not None:
+            _write_stored(target, fitted, run, store)
+        elif embeddings is not None:
+            _write_results(target, fitted, run, embeddings, graph.node_ids)
         if target != folder:
             writer.repeat(target)
         # Last: with it, the folder holds the results.
@@ -149,6 +160,10 @@ def fit_run(
     if history.finished:
         tidy(folder)
     return run
+
+
+def _memory(run: Run) -> int:
+    return memory_of(GraphOptions.recorded(run.graph["options"]))
 
 
 def _write_results(
@@ -159,6 +174,15 @@ def _write_results(
         plane = principal_plane(embeddings) if run.embedding_format == "parquet" else None
         write_embeddings(folder, embeddings, node_ids, run.embedding_format, plane)
         weights.result()
+
+
+def _write_stored(folder: Path, fitted: Fitted, run: Run, store: Store) -> None:
+    """Embed a graph larger than memory; a folder of a killed process is continued."""
+    started = time.perf_counter()
+    folder.mkdir(exist_ok=True)
+    stored.embed(store, fitted.method, folder)
+    run.seconds["embed"] = time.perf_counter() - started
+    save_method(folder, fitted.method, run)
 
 
 @dataclass

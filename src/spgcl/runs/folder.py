@@ -31,7 +31,7 @@ SCORED_FILES = ("eval.json", "report.html")
 DERIVED_FILES = ("map.parquet", *SCORED_FILES)
 # What training leaves behind.
 RESULTS = ("model.safetensors", "embeddings.parquet", "embeddings.npy", "embeddings.csv")
-# The files of a run; only these, and the folder `tensorboard`, are removed when it is replaced.
+# The files of a run; only these, and those in its folders, are removed when it is replaced.
 RUN_FILES = (
     "run.json",
     CHECKPOINT,
@@ -41,6 +41,8 @@ RUN_FILES = (
     "baselines.json",
     *DERIVED_FILES,
 )
+# The folders in it: those of other programs, and embeddings of graphs larger than memory.
+FOLDERS = ("tensorboard", "embeddings", "layers")
 _SEED = re.compile(r"seed-\d+")
 _REPLACEMENT = re.compile(r"\..+\.new")
 
@@ -76,7 +78,7 @@ def is_broken_run(folder: Path) -> bool:
 
 def _is_of_run(path: Path) -> bool:
     if path.is_dir() and not path.is_symlink():
-        return path.name == "tensorboard" or _REPLACEMENT.fullmatch(path.name) is not None
+        return path.name in FOLDERS or _REPLACEMENT.fullmatch(path.name) is not None
     return path.name in RUN_FILES or is_part(path)
 
 

@@ -14,7 +14,7 @@ from spgcl.evaluation.health import observer
 from spgcl.files import locked
 from spgcl.graph import Graph
 from spgcl.graph.checks import checked_seed
-from spgcl.io.embeddings import Format
+from spgcl.io.embeddings import Format, has_embeddings
 from spgcl.methods import Supervision, find, resolved_settings
 from spgcl.runs.fit import describe_source, fit_run, open_folder
 from spgcl.runs.folder import (
@@ -35,6 +35,7 @@ from spgcl.runs.folder import (
 from spgcl.runs.options import GraphOptions
 from spgcl.runs.record import Run, require_writable_text, to_json, write_run
 from spgcl.runs.sources import HeldOut, Loaded, resolve, training_graph
+from spgcl.scale.store import Store
 from spgcl.training.loop import Controls
 
 # A context around one training; gives progress and stop for its controls.
@@ -97,8 +98,8 @@ class Training:
         """The earlier run, if it left nothing to do: its weights and embeddings are there."""
         if self.earlier is None or self.earlier.status != "finished":
             return None
-        files = ("model.safetensors", f"embeddings.{self.earlier.embedding_format}")
-        return self.earlier if all((self.work / name).exists() for name in files) else None
+        there = has_embeddings(self.work, self.earlier.embedding_format)
+        return self.earlier if there and (self.work / "model.safetensors").exists() else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,12 +271,28 @@ def _read(request: Request) -> tuple[Request, Loaded]:
     # cuBLAS reads the switch for determinism when it is first used: not yet.
     with nullcontext() if request.deterministic else initialising(request.device):
         try:
-            return request, resolve(request.graph, request.options, request.labels)
+            loaded = resolve(request.graph, request.options, request.labels, on_disk=True)
+            return _checked_on_disk(request, loaded), loaded
         except NoFeaturesError:
             if find(request.method).reads_features:
                 raise
             request = replace(request, options=replace(request.options, structural="degree"))
             return request, resolve(request.graph, request.options, request.labels)
+
+
+def _checked_on_disk(request: Request, loaded: Loaded) -> Request:
+    """What can be asked of a graph larger than memory: Parquet, the CPU, and no edges held out."""
+    if not isinstance(loaded.graph, Store):
+        return request
+    for given, option in [
+        (request.hold_out_edges, f"--hold-out-edges {request.hold_out_edges}"),
+        (request.embedding_format != "parquet", f"--format {request.embedding_format}"),
+        (find(request.method).supervised, f"--method {request.method}"),
+    ]:
+        if given:
+            raise InputError(f"{request.graph} is larger than --memory; leave {option} out or raise --memory")
+    note(f"{request.graph} is larger than --memory: it stays on disk, and pools of its rows are read")
+    return replace(request, device=torch.device("cpu"))
 
 
 def _labels_of(run: Run) -> tuple[str | None, str | None]:

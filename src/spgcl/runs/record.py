@@ -19,7 +19,7 @@ from torch import Tensor
 from spgcl import __version__
 from spgcl.errors import InputError
 from spgcl.files import replacing, steady
-from spgcl.io.embeddings import Format, read_embeddings
+from spgcl.io.embeddings import Format, has_embeddings, read_embeddings
 from spgcl.io.opening import opening
 from spgcl.io.records import read_record, require, require_part
 from spgcl.methods import create
@@ -160,7 +160,7 @@ def require_unchanged(folder: Path, run: Run) -> None:
 
 def read_vectors(folder: Path, run: Run) -> tuple[NDArray[np.float32], NDArray[Any]]:
     """The embeddings of a run and their node ids."""
-    if run.status == "running" and not (folder / f"embeddings.{run.embedding_format}").exists():
+    if run.status == "running" and not has_embeddings(folder, run.embedding_format):
         raise InputError(
             f"{folder} has no embeddings yet: training was interrupted; continue with spgcl fit --resume"
         )

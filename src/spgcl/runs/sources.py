@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,10 +78,15 @@ def _never_trained_on(labels: NDArray[np.int64], splits: Splits, names: tuple[st
     return f"classes in no training part: {named}{rest}; their nodes ({count}) always count as wrong"
 
 
-def resolve(graph: str, options: GraphOptions | None = None, labels: Path | None = None) -> Loaded:
-    """The graph of a data set's name or of a path, with the labels given or else its own."""
+def resolve(
+    graph: str, options: GraphOptions | None = None, labels: Path | None = None, *, on_disk: bool = False
+) -> Loaded:
+    """The graph of a data set's name or of a path, with the labels given or else its own.
+
+    A store larger than memory is refused, unless it may stay `on_disk`.
+    """
     options = options or GraphOptions()
-    loaded = resolve_graph(graph, options)
+    loaded = resolve_graph(graph, options, on_disk=on_disk)
     if labels is not None:
         return _with_labels(loaded, labels, options)
     return loaded if loaded.path is None else _with_stored_labels(loaded, loaded.path)
@@ -92,14 +97,14 @@ def is_dataset(graph: str) -> bool:
     return "/" not in graph and not Path(graph).suffix
 
 
-def resolve_graph(graph: str, options: GraphOptions) -> Loaded:
+def resolve_graph(graph: str, options: GraphOptions, *, on_disk: bool = False) -> Loaded:
     """The graph of a data set's name or of a path; a file is not searched for labels."""
     _keep_imports()
     if is_dataset(graph):
         return _from_dataset(graph, options)
     path = Path(graph)
     if is_store(path):
-        return Loaded(path.name, load_store(path, options), path=path)
+        return Loaded(path.name, _of_store(path, options, on_disk=on_disk), path=path)
     read = read_graph(
         path,
         options.features,
@@ -115,15 +120,18 @@ def resolve_graph(graph: str, options: GraphOptions) -> Loaded:
     return Loaded(name, read, path=path)
 
 
-def load_store(path: Path, options: GraphOptions) -> Graph:
-    """The graph of a store, in memory."""
+def _of_store(path: Path, options: GraphOptions, *, on_disk: bool) -> Graph:
+    """The graph of a store, in memory if it fits."""
     store, limit = opened(path, options), memory_of(options)
-    if store.in_memory_bytes() > limit:
+    if store.in_memory_bytes() <= limit:
+        return store.load()
+    if not on_disk:
         raise InputError(
-            f"{path} needs about {store.in_memory_bytes() / 2**30:.1f} GiB in memory, above "
-            f"{limit / 2**30:.1f} GiB; raise --memory, or fit a method that works on stores (spgcl, auto)"
+            f"{path} needs about {store.in_memory_bytes() / 2**30:.2f} GiB in memory, above "
+            f"{limit / 2**30:.2f} GiB; raise --memory (spgcl fit and spgcl inspect also work on disk)"
         )
-    return store.load()
+    # A store has the attributes of a graph, all that what comes next reads of either.
+    return cast(Graph, store)
 
 
 def opened(path: Path, options: GraphOptions) -> Store:
@@ -156,7 +164,8 @@ def _keep_imports() -> None:
 def resolve_recorded(graph: dict[str, Any], labels: Path | None = None) -> Loaded:
     """The graph of a run's record, with the labels given or else those of the record."""
     recorded = Path(graph["labels"]) if graph["labels"] else None
-    return resolve(graph["source"], GraphOptions.recorded(graph["options"]), labels or recorded)
+    options = GraphOptions.recorded(graph["options"])
+    return resolve(graph["source"], options, labels or recorded, on_disk=True)
 
 
 def _from_dataset(name: str, options: GraphOptions) -> Loaded:

@@ -100,13 +100,13 @@ class _Write:
     block: Block
 
     def __call__(self, index: int) -> int:
-        store = _opened(self.folder, self.digest)
+        store = opened(self.folder, self.digest)
         rows = self.block(store, index).astype(self.dtype, copy=False)
         return write_block(self.path, store.bounds[index][0], rows)
 
 
 @lru_cache(maxsize=1)
-def _opened(folder: Path, digest: str) -> Store:
+def opened(folder: Path, digest: str) -> Store:
     """A store, opened once per process."""
     store = open_store(folder)
     if store.digest != digest:

@@ -127,13 +127,14 @@ class Store:
             rows=np.array(self.rows),
             columns=np.array(self.columns, dtype=np.int64),
             features=np.array(self.features, dtype=np.float32),
-            node_ids=self.node_ids(),
+            node_ids=self.node_ids,
             weights=None if self.weights is None else np.array(self.weights),
             directed=self.directed,
             notes=self.notes,
             feature_names=self.feature_names,
         )
 
+    @cached_property
     def node_ids(self) -> NDArray[Any]:
         """The ids of all nodes, int64 or str objects."""
         from spgcl.io.arrow import from_arrow

@@ -1,7 +1,7 @@
 """The one way to fit: create a method, prepare a graph for it, train, embed."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +51,7 @@ def fit(
     precision: str = "auto",
     deterministic: bool = False,
     controls: Controls | None = None,
+    prepare: Callable[[Method], Prepared] | None = None,
 ) -> Fitted:
     """Create a method and train it on a graph, with notes before and after.
 
@@ -64,6 +65,7 @@ def fit(
         precision: See `spgcl.engine.device.arithmetic`.
         deterministic: See `spgcl.engine.device.arithmetic`.
         controls: Progress, checkpoints, observations.
+        prepare: Makes the graph ready for the method, if the method does not do so itself.
     """
     note(one_column(graph, settings))
     with explained_memory(find(name), settings):
@@ -76,7 +78,7 @@ def fit(
             seed=seed,
             settings=settings,
         ).to(device)
-        prepared = method.prepare(graph, device, supervision)
+        prepared = prepare(method) if prepare else method.prepare(graph, device, supervision)
         ready = time.perf_counter()
         note(slow_steps(method, graph, device))
         with arithmetic(device, precision, deterministic=deterministic):

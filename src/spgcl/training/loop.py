@@ -46,6 +46,7 @@ class Controls:
         start: A checkpoint to continue from.
         save: Receives a checkpoint every `save_every` seconds and when training is stopped.
         save_every: Seconds between checkpoints.
+        save_last: Whether to save one after the last step too, as what follows takes long.
         progress: Called with the number of finished steps and the last loss, a few times per second.
         stop: Called after every step; training ends if it returns True.
         observe: Called before training, every `observe_every` steps, and at the end.
@@ -55,6 +56,7 @@ class Controls:
     start: Checkpoint | None = None
     save: Callable[[Checkpoint], None] | None = None
     save_every: float = 60.0
+    save_last: bool = False
     progress: Callable[[int, float], None] | None = None
     stop: Callable[[], bool] | None = None
     observe: Observer | None = None
@@ -103,9 +105,12 @@ def train(method: Method, prepared: Prepared, *, seed: int, **controls: Any) -> 
 
         now = time.monotonic()
         stopping = control.stop is not None and control.stop()
-        save_due = control.save is not None and (now - saved > control.save_every or stopping)
+        last = done == method.steps
+        save_due = control.save is not None and (
+            control.save_last if last else now - saved > control.save_every or stopping
+        )
         # Reading a loss waits for an accelerator, so it is read a few times per second only.
-        report_due = now - reported > REPORT_EVERY or done == method.steps
+        report_due = now - reported > REPORT_EVERY or last
         if save_due or report_due or not is_accelerator(device):
             _require_finite(losses, done, method)
         if report_due:
@@ -113,7 +118,7 @@ def train(method: Method, prepared: Prepared, *, seed: int, **controls: Any) -> 
                 control.progress(done, float(losses[done - 1]))
             reported = time.monotonic()
         history.observations += control.observations(method, prepared, done)
-        if control.save and save_due and done < method.steps:
+        if control.save and save_due:
             history.losses = losses[:done].tolist()
             control.save(take_step.checkpoint(history.losses, history.observations))
             saved = time.monotonic()

@@ -1,0 +1,125 @@
+"""Embeddings of a graph on disk: layer by layer over blocks of rows, the last one into Parquet files."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from spgcl.engine.convolutions import MESSAGE_PASSING, Convolution
+from spgcl.engine.encoders import Encoder
+from spgcl.errors import InputError
+from spgcl.io.shards import is_written, shard, write_shard
+from spgcl.scale.arrays import DiskArray
+from spgcl.scale.derived import Block, Derived, Here, Workers, opened
+from spgcl.scale.mapped import mapped_tensors
+from spgcl.scale.propagate import features_of, matrix_rows, smoothed, times
+from spgcl.scale.store import Store
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A block of the output of a layer.
+
+    Attributes:
+        inputs: All rows of the layer before; of the first layer of a GCN, features propagated once.
+        propagates: Whether the inputs are still to be propagated.
+    """
+
+    encoder: Encoder
+    index: int
+    inputs: DiskArray
+    propagates: bool
+
+    def __call__(self, store: Store, index: int) -> NDArray[Any]:
+        """The rows of the block."""
+        start, stop = store.bounds[index]
+        if self.propagates:
+            rows = times(matrix_rows(store, "smoothing", start, stop), self.inputs)
+        else:
+            rows = torch.from_numpy(np.array(self.inputs.mapped[start:stop], dtype=np.float32))
+        found: NDArray[Any] = self.encoder.layer_output(self.index, rows).numpy()
+        return found
+
+
+@dataclass(frozen=True)
+class WholeNeighbourhoods:
+    """A block of the embeddings of a message-passing encoder, from all rows that it depends on."""
+
+    encoder: Encoder
+    normalised: bool
+
+    def __call__(self, store: Store, index: int) -> NDArray[Any]:
+        """The rows of the block."""
+        tensors = mapped_tensors(store, Here(), normalise_features=self.normalised)
+        parts = torch.split(torch.arange(*store.bounds[index]), 4096)
+        with torch.no_grad():
+            found: NDArray[Any] = torch.cat([self.encoder(tensors, rows, None) for rows in parts]).numpy()
+        return found
+
+
+def encoded(
+    store: Store, encoder: Encoder, layers: Path, workers: Workers, *, normalised: bool
+) -> tuple[Block, str]:
+    """What computes blocks of an encoder's embeddings, and the origin of the result.
+
+    All layers but the last are computed now, into the folder `layers`.
+    """
+    encoder = encoder.eval()
+    origin = f"{store.digest} {_weights_digest(encoder)} {normalised}"
+    if encoder.kind in MESSAGE_PASSING:
+        # What all blocks read is made before they are computed, perhaps elsewhere.
+        mapped_tensors(store, workers, normalise_features=normalised)
+        return WholeNeighbourhoods(encoder, normalised), origin
+    if encoder.kind == "mlp":
+        current = features_of(store, workers, normalised=normalised)
+    else:
+        current = smoothed(store, 1, workers, normalised=normalised)
+    widths = [len(cast(Convolution, layer).bias) for layer in encoder.convolutions]
+    block: Block = Layer(encoder, 0, current, propagates=False)
+    for index in range(1, len(widths)):
+        made = Derived(layers, f"layer-{index}", f"{origin} {index}", "<f4", widths[index - 1])
+        current = made.compute(store, block, workers)
+        block = Layer(encoder, index, current, propagates=encoder.kind != "mlp")
+    return block, origin
+
+
+@dataclass(frozen=True)
+class _WriteShard:
+    """The task of computing a block and writing it into its file."""
+
+    folder: Path
+    digest: str
+    target: Path
+    block: Block
+    origin: str
+
+    def __call__(self, index: int) -> int:
+        store = opened(self.folder, self.digest)
+        rows = self.block(store, index)
+        if not np.isfinite(rows).all():
+            raise InputError("the embeddings are not finite; lower learning_rate or check the features")
+        start, stop = store.bounds[index]
+        write_shard(shard(self.target, index), store.ids_of(start, stop), rows, self.origin)
+        return 0
+
+
+def write_shards(store: Store, block: Block, origin: str, target: Path, workers: Workers) -> None:
+    """Compute and write the files that are missing."""
+    target.mkdir(exist_ok=True)
+    count = len(store.bounds)
+    missing = [index for index in range(count) if not is_written(shard(target, index), origin)]
+    for _ in workers.map(_WriteShard(store.folder, store.digest, target, block, origin), missing):
+        pass
+    for path in set(target.glob("part-*.parquet")) - {shard(target, index) for index in range(count)}:
+        path.unlink()
+
+
+def _weights_digest(encoder: Encoder) -> str:
+    state = hashlib.sha256()
+    for name, value in encoder.state_dict().items():
+        state.update(f"{name} {tuple(value.shape)}".encode() + value.detach().cpu().numpy().tobytes())
+    return state.hexdigest()

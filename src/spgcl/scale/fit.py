@@ -1,0 +1,41 @@
+"""A method on a graph larger than memory: trained by pools of rows, embedded block by block."""
+
+from pathlib import Path
+
+import torch
+
+from spgcl.errors import InputError
+from spgcl.io.shards import FOLDER
+from spgcl.methods.method import Method, Prepared
+from spgcl.scale.derived import Here, Workers
+from spgcl.scale.embed import encoded, write_shards
+from spgcl.scale.mapped import mapped_tensors, warm
+from spgcl.scale.store import Store
+
+
+def prepare(store: Store, method: Method, *, memory: int, workers: Workers | None = None) -> Prepared:
+    """What the method's steps read of a store, after every block of it was compared with its checksum."""
+    if problem := method.needs_memory():
+        raise InputError(f"{store.folder} is larger than --memory; {problem}")
+    store.verify()
+    tensors = mapped_tensors(store, workers or Here(), normalise_features=method.normalise_features)
+    warm(store, memory)
+    return Prepared(tensors)
+
+
+def embed(store: Store, method: Method, run: Path, *, workers: Workers | None = None) -> None:
+    """Write the embeddings into the folder of a run; files that a killed process has written stay."""
+    workers, layers = workers or Here(), run / "layers"
+    normalised = method.normalise_features
+    with torch.no_grad():
+        block, origin = encoded(store, method.encoder, layers, workers, normalised=normalised)
+        write_shards(store, block, origin, run / FOLDER, workers)
+    remove_layers(layers)
+
+
+def remove_layers(layers: Path) -> None:
+    """Remove what only the embedding pass needs."""
+    if layers.is_dir():
+        for path in layers.iterdir():
+            path.unlink()
+        layers.rmdir()

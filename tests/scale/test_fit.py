@@ -1,0 +1,149 @@
+"""Runs on a graph that stays on disk are those on the same graph in memory."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from commands import answer, output, refusal, settings
+from graphs import make_graph, write_csv
+from stores import graph_and_store, store_of
+
+from spgcl.io.embeddings import read_embeddings
+from spgcl.io.shards import shard
+
+ON_DISK = ("--memory", "1KiB")
+SMALL = settings(hidden=16, seeds=8, pool_size=32, hops=1, positives=2, negatives=10, batch_norm_rows="pool")
+FIT = ("--steps", 5, "--threads", 1, "--device", "cpu")
+
+
+def fit(capsys, store, out, *more):
+    return answer(capsys, "fit", store.folder, "--out", out, *FIT, *SMALL, *more)
+
+
+def both(capsys, tmp_path, store, *more):
+    """Losses, vectors and ids of a run in memory and of one on disk."""
+    for out, memory in (("memory", ()), ("disk", ON_DISK)):
+        fit(capsys, store, tmp_path / out, *memory, *more)
+        record = json.loads((tmp_path / out / "run.json").read_text())
+        yield record["history"]["loss"], *read_embeddings(tmp_path / out)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("fan_out", [0, 3, 100])
+def test_training_and_embedding_on_disk_are_those_in_memory(capsys, tmp_path, weighted, directed, fan_out):
+    _, store = graph_and_store(tmp_path, weighted=weighted, directed=directed)
+    (losses, vectors, ids), disk = both(capsys, tmp_path, store, *settings(fan_out=fan_out))
+    assert losses == disk[0] and len(losses) == 5
+    np.testing.assert_allclose(vectors, disk[1], rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(ids, disk[2])
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"encoder": "gat"},
+        {"encoder": "sage"},
+        {"encoder": "gin"},
+        {"encoder": "mlp"},
+        {"layers": 3},
+        {"layers": 1},
+        {"normalise_features": "false"},
+        {"pool": "lists", "fan_out": 2},
+        {"negatives_from": "all"},
+    ],
+)
+def test_every_encoder_on_disk(capsys, tmp_path, more):
+    _, store = graph_and_store(tmp_path)
+    memory, disk = both(capsys, tmp_path, store, *settings(**more))
+    np.testing.assert_allclose(memory[0], disk[0], rtol=1e-5)
+    np.testing.assert_allclose(memory[1], disk[1], rtol=1e-4, atol=1e-5)
+
+
+def test_text_ids_float16_and_scores(capsys, tmp_path):
+    graph = make_graph(100, num_edges=400)
+    store = store_of(tmp_path, graph, half=True)
+    fit(capsys, store, tmp_path / "run", *ON_DISK)
+    found = answer(capsys, "similar", tmp_path / "run", 7, "-k", 3)
+    vectors, ids = read_embeddings(tmp_path / "run")
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    order = np.argsort(-unit @ unit[7], kind="stable")
+    assert [row["node"] for row in found] == ids[order[order != 7][:3]].tolist()
+    labels = write_csv(tmp_path / "labels.csv", "id,label", [[node, node % 3] for node in range(100)])
+    scores = answer(capsys, "eval", tmp_path / "run", "--labels", labels, "--threads", 1)
+    fit(capsys, store, tmp_path / "memory")
+    same = answer(capsys, "eval", tmp_path / "memory", "--labels", labels, "--threads", 1)
+    assert abs(scores["mean"] - same["mean"]) < 6
+
+
+@pytest.mark.parametrize(
+    ("more", "part"),
+    [
+        (settings(batch_norm_rows="all"), "batch_norm_rows=pool"),
+        (("--method", "grace"), "--memory"),
+        (("--format", "npy"), "--format npy"),
+        (("--hold-out-edges", "0.1"), "--hold-out-edges 0.1"),
+    ],
+)
+def test_what_needs_the_graph_in_memory_is_refused(capsys, tmp_path, more, part):
+    _, store = graph_and_store(tmp_path)
+    small = settings(batch_norm_rows="pool") if "grace" not in more else ()
+    line = refusal(capsys, "fit", store.folder, "--out", tmp_path / "run", *ON_DISK, *small, *more)
+    assert part in line
+    assert not (tmp_path / "run").exists()
+
+
+def test_other_commands_name_the_option(capsys, tmp_path):
+    _, store = graph_and_store(tmp_path)
+    line = refusal(capsys, "theory", "bound", store.folder, *ON_DISK)
+    assert "--memory" in line and str(store.folder) in line
+    line = refusal(capsys, "inspect", store.folder, "--directed")
+    assert "--directed" in line
+    assert "--memory" in refusal(capsys, "fit", store.folder, "--memory", "much")
+
+
+def test_an_altered_block_is_refused_before_training(capsys, tmp_path):
+    _, store = graph_and_store(tmp_path)
+    path = store.folder / "columns.npy"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(bytes(content))
+    line = refusal(capsys, "fit", store.folder, "--out", tmp_path / "run", *ON_DISK, *SMALL)
+    assert str(path) in line
+
+
+def test_a_run_killed_at_any_moment_continues_to_the_same_bytes(capsys, tmp_path):
+    _, store = graph_and_store(tmp_path, num_nodes=2000, num_edges=8000)
+    whole, out = tmp_path / "whole", tmp_path / "run"
+    fit(capsys, store, whole, *ON_DISK, "--steps", 60)
+    command = [sys.executable, "-m", "spgcl", "fit", store.folder, "--out", out, *FIT, *SMALL, *ON_DISK]
+    command += ["--steps", "60", "--checkpoint-every", "0.05", "--resume", "--json"]
+    for there in (out / "checkpoint.safetensors", shard(out / "embeddings", 3)):
+        process = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        while not there.exists():
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.002)
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+    first = shard(out / "embeddings", 3).stat().st_mtime_ns
+    resumed = json.loads(output(capsys, *command[3:])[0])
+    assert resumed["resumed_from"] == 60
+    assert shard(out / "embeddings", 3).stat().st_mtime_ns == first
+    for path in whole.rglob("*"):
+        if path.is_file() and path.name != "run.json":
+            assert (out / path.relative_to(whole)).read_bytes() == path.read_bytes(), path
+    again = fit(capsys, store, out, *ON_DISK, "--steps", 60, "--resume")
+    assert again["steps"] == 60
+
+
+def test_a_missing_file_of_vectors_is_named(capsys, tmp_path):
+    _, store = graph_and_store(tmp_path)
+    fit(capsys, store, tmp_path / "run", *ON_DISK)
+    lost = shard(tmp_path / "run" / "embeddings", 2)
+    lost.unlink()
+    assert str(lost) in refusal(capsys, "similar", tmp_path / "run", 7)
