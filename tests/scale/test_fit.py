@@ -147,3 +147,24 @@ def test_a_missing_file_of_vectors_is_named(capsys, tmp_path):
     lost = shard(tmp_path / "run" / "embeddings", 2)
     lost.unlink()
     assert str(lost) in refusal(capsys, "similar", tmp_path / "run", 7)
+
+
+@pytest.mark.parametrize("kind", [{}, {"weighted": True}, {"directed": True}])
+def test_auto_on_disk_joins_the_channels_as_in_memory(capsys, tmp_path, kind):
+    _, store = graph_and_store(tmp_path, **kind)
+    found = []
+    for out, memory in (("memory", ()), ("disk", ON_DISK)):
+        answer(capsys, "fit", store.folder, "--out", tmp_path / out, "--method", "auto", *memory)
+        record = json.loads((tmp_path / out / "run.json").read_text())
+        found.append((read_embeddings(tmp_path / out)[0], record["findings"]))
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-3, atol=1e-4)
+    assert found[0][1] == found[1][1]
+    assert not (tmp_path / "disk" / "layers").exists()
+
+
+def test_auto_learns_from_a_part_of_a_large_graph(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("spgcl.scale.sample.NODES", 600)
+    _, store = graph_and_store(tmp_path, num_nodes=900, num_edges=5000)
+    line = output(capsys, "fit", store.folder, "--out", tmp_path / "run", "--method", "auto", *ON_DISK)[1]
+    assert "600 of 900" in line
+    assert np.isfinite(read_embeddings(tmp_path / "run")[0]).all()

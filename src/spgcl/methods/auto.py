@@ -1,10 +1,12 @@
 """Auto: the channels of a graph, each counted by how well it repeats itself. Nothing is trained."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
@@ -161,11 +163,24 @@ class Auto(Method[PreparedAuto]):
     @torch.no_grad()
     def embed(self, prepared: PreparedAuto) -> Tensor:
         """The weighted channels on their common axes."""
-        result = prepared.features.new_zeros(prepared.graph.num_nodes, self.mixing.shape[1])
-        parts = zip(self._channels(prepared), torch.split(self.mixing, self.widths), strict=True)
-        for channel, mixing in parts:
+        return self.combined(self._channels(prepared), prepared.graph.num_nodes)
+
+    def scaled_rows(self, features: NDArray[np.float32]) -> Tensor:
+        """Some rows of dense features as channels begin with them: scaled, of length 1, on the axes."""
+        offsets, scales = self.offsets.cpu().numpy(), self.scales.cpu().numpy()
+        rows = torch.as_tensor(unit_features(features, offsets, scales)).to(self.mixing.device)
+        return rows if self.axes is None else rows @ self.axes
+
+    def combined(self, channels: Iterable[Tensor], num_rows: int) -> Tensor:
+        """Vectors of some nodes from their rows of every channel."""
+        result = self.mixing.new_zeros(num_rows, self.mixing.shape[1])
+        for channel, mixing in zip(channels, torch.split(self.mixing, self.widths), strict=True):
             result.addmm_(channel, mixing)
         return result
+
+    def needs_memory(self) -> str:
+        """Nothing: what is learned comes from a part of the graph, and channels are products."""
+        return ""
 
     def findings(self) -> dict[str, Any]:
         """Reliability and weight of every channel; nothing where halves could not be compared."""

@@ -120,23 +120,13 @@ def fit_run(
     device = torch.device(run.device)
     forget_peak_memory(device)
     writer = _Writer(folder, run, replace_earlier, held_out)
-    fitted = fit(
-        run.method,
-        graph,
-        settings=run.settings,
-        seed=run.seed,
-        device=device,
-        supervision=supervision,
-        precision=run.precision,
-        deterministic=run.deterministic,
-        controls=replace(
-            controls or Controls(),
-            start=None if replace_earlier else load_checkpoint(folder),
-            save=writer.save,
-            save_last=store is not None,
-        ),
-        prepare=None if store is None else partial(stored.prepare, store, memory=_memory(run)),
+    controls = replace(
+        controls or Controls(),
+        start=None if replace_earlier else load_checkpoint(folder),
+        save=writer.save,
+        save_last=store is not None,
     )
+    fitted = _fitted(run, graph, supervision, controls)
     started = time.perf_counter()
     embeddings = fitted.embed() if store is None else None
     run.seconds = {**fitted.seconds, "embed": time.perf_counter() - started}
@@ -162,8 +152,23 @@ def fit_run(
     return run
 
 
-def _memory(run: Run) -> int:
-    return memory_of(GraphOptions.recorded(run.graph["options"]))
+def _fitted(run: Run, graph: Graph, supervision: Supervision | None, controls: Controls) -> Fitted:
+    prepare = None
+    if isinstance(graph, Store):
+        memory = memory_of(GraphOptions.recorded(run.graph["options"]))
+        prepare = partial(stored.prepare, graph, memory=memory)
+    return fit(
+        run.method,
+        graph,
+        settings=run.settings,
+        seed=run.seed,
+        device=torch.device(run.device),
+        supervision=supervision,
+        precision=run.precision,
+        deterministic=run.deterministic,
+        controls=controls,
+        prepare=prepare,
+    )
 
 
 def _write_results(

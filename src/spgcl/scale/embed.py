@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from spgcl.engine.convolutions import MESSAGE_PASSING, Convolution
 from spgcl.engine.encoders import Encoder
@@ -69,7 +70,7 @@ def encoded(
     All layers but the last are computed now, into the folder `layers`.
     """
     encoder = encoder.eval()
-    origin = f"{store.digest} {_weights_digest(encoder)} {normalised}"
+    origin = f"{store.digest} {weights_digest(encoder)} {normalised}"
     if encoder.kind in MESSAGE_PASSING:
         # What all blocks read is made before they are computed, perhaps elsewhere.
         mapped_tensors(store, workers, normalise_features=normalised)
@@ -118,8 +119,9 @@ def write_shards(store: Store, block: Block, origin: str, target: Path, workers:
         path.unlink()
 
 
-def _weights_digest(encoder: Encoder) -> str:
+def weights_digest(module: nn.Module) -> str:
+    """SHA-256 of the weights and buffers of a module."""
     state = hashlib.sha256()
-    for name, value in encoder.state_dict().items():
+    for name, value in module.state_dict().items():
         state.update(f"{name} {tuple(value.shape)}".encode() + value.detach().cpu().numpy().tobytes())
     return state.hexdigest()

@@ -7,6 +7,7 @@ import torch
 from spgcl.errors import InputError
 from spgcl.io.shards import FOLDER
 from spgcl.methods.method import Method, Prepared
+from spgcl.scale.channels import JoinsChannels, joined, learned
 from spgcl.scale.derived import Here, Workers
 from spgcl.scale.embed import encoded, write_shards
 from spgcl.scale.mapped import mapped_tensors, warm
@@ -18,6 +19,8 @@ def prepare(store: Store, method: Method, *, memory: int, workers: Workers | Non
     if problem := method.needs_memory():
         raise InputError(f"{store.folder} is larger than --memory; {problem}")
     store.verify()
+    if isinstance(method, JoinsChannels):
+        return learned(store, method)
     tensors = mapped_tensors(store, workers or Here(), normalise_features=method.normalise_features)
     warm(store, memory)
     return Prepared(tensors)
@@ -28,7 +31,10 @@ def embed(store: Store, method: Method, run: Path, *, workers: Workers | None = 
     workers, layers = workers or Here(), run / "layers"
     normalised = method.normalise_features
     with torch.no_grad():
-        block, origin = encoded(store, method.encoder, layers, workers, normalised=normalised)
+        if isinstance(method, JoinsChannels):
+            block, origin = joined(store, method, layers, workers)
+        else:
+            block, origin = encoded(store, method.encoder, layers, workers, normalised=normalised)
         write_shards(store, block, origin, run / FOLDER, workers)
     remove_layers(layers)
 

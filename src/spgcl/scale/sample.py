@@ -12,8 +12,9 @@ NODES = 2**16
 SEEDS = 2**8
 
 
-def sampled_graph(store: Store, num_nodes: int = NODES, seed: int = 0) -> Graph:
+def sampled_graph(store: Store, num_nodes: int | None = None, seed: int = 0) -> Graph:
     """The subgraph of nodes around random ones, with all edges among them; the whole graph if it is small."""
+    num_nodes = num_nodes or NODES
     if num_nodes >= store.num_nodes:
         return store.load()
     note(f"estimated from {num_nodes:,} of {store.num_nodes:,} nodes, around {SEEDS} random ones")

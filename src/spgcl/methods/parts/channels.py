@@ -66,31 +66,41 @@ class Surroundings:
             degree_means: Column means that are subtracted from the degrees, see `degrees`.
         """
         current, total = features, torch.zeros_like(features)
-        yield _unit(features)
+        yield unit(features)
         for hop in range(1, REGION_HOPS + 1):
             current = self.smoothing @ current
             total += current
             if hop <= 2:
-                yield _unit(current)
+                yield unit(current)
         near = self.transitions @ features
-        yield _unit(near)
-        yield _unit(self.transitions @ near)
-        yield _unit(total.div_(REGION_HOPS).add_(features, alpha=OWN_IN_REGION))
-        yield _unit(self.degrees(centres) - degree_means)
+        yield unit(near)
+        yield unit(self.transitions @ near)
+        yield unit(total.div_(REGION_HOPS).add_(features, alpha=OWN_IN_REGION))
+        yield unit(self.degrees(centres) - degree_means)
 
     def degrees(self, centres: Tensor) -> Tensor:
         """Degrees of every node, of its neighbours and of theirs, as nearness to the centres."""
-        width = ((centres[-1] - centres[0]) / (DEGREE_CENTRES - 1)).clamp(min=LEAST_WIDTH)
-        own = torch.exp(-0.5 * ((self.log_degrees[:, None] - centres) / width) ** 2)
+        own = nearness(self.log_degrees, centres)
         near = self.transitions @ own
         return torch.cat([own, near, self.transitions @ near], dim=1)
 
     def degree_centres(self) -> Tensor:
-        """Evenly spaced log degrees, without the outermost hundredth of the nodes at either end."""
-        ends = torch.tensor([0.01, 0.99], device=self.log_degrees.device)
-        # `quantile` is limited to 16 million entries.
-        first, last = self.log_degrees[:: 1 + len(self.log_degrees) // 2**23].quantile(ends).tolist()
-        return torch.linspace(first, last, DEGREE_CENTRES, device=self.log_degrees.device)
+        """See the function of that name."""
+        return degree_centres(self.log_degrees)
+
+
+def degree_centres(log_degrees: Tensor) -> Tensor:
+    """Evenly spaced log degrees, without the outermost hundredth of the nodes at either end."""
+    ends = torch.tensor([0.01, 0.99], device=log_degrees.device)
+    # `quantile` is limited to 16 million entries.
+    first, last = log_degrees[:: 1 + len(log_degrees) // 2**23].quantile(ends).tolist()
+    return torch.linspace(first, last, DEGREE_CENTRES, device=log_degrees.device)
+
+
+def nearness(log_degrees: Tensor, centres: Tensor) -> Tensor:
+    """How near each log degree is to every centre."""
+    width = ((centres[-1] - centres[0]) / (DEGREE_CENTRES - 1)).clamp(min=LEAST_WIDTH)
+    return torch.exp(-0.5 * ((log_degrees[:, None] - centres) / width) ** 2)
 
 
 def widths(num_features: int) -> list[int]:
@@ -103,5 +113,6 @@ def dense(features: Tensor | SparseMatrix) -> Tensor:
     return features.dense() if isinstance(features, SparseMatrix) else features
 
 
-def _unit(rows: Tensor) -> Tensor:
+def unit(rows: Tensor) -> Tensor:
+    """Rows of length 1 or 0."""
     return normalize(comparable_rows(rows), dim=1)
