@@ -5,7 +5,7 @@ import shlex
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -31,6 +31,7 @@ from spgcl.runs.options import GraphOptions
 if TYPE_CHECKING:
     from spgcl.runs.plan import Request
     from spgcl.runs.record import Run
+    from spgcl.scale.engines import Engine
     from spgcl.training.loop import Controls
 
 
@@ -68,6 +69,13 @@ class FitOptions:
     ] = 60.0
     resume: Annotated[bool, typer.Option("--resume", help="Continue a run that was stopped.")] = False
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run.")] = False
+    engine: Annotated[
+        Literal["local", "ray"], typer.Option("--engine", help="Where to compute: here, or on Ray.")
+    ] = "local"
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes that train together.")] = 1
+    address: Annotated[
+        str | None, typer.Option("--address", help="A Ray cluster (default: one on this machine).")
+    ] = None
     report: Annotated[bool, typer.Option("--report", help="Also write the page, see `spgcl report`.")] = False
 
 
@@ -95,10 +103,13 @@ def fit(
 ) -> None:
     """Train on a graph and write weights, embeddings and a record; only supervised methods use labels."""
     from spgcl.runs.plan import Request
+    from spgcl.runs.together import follow, follow_all
+    from spgcl.scale.engines import Together, engine_of
 
     given = dict(vars(asked))
     pairs, steps, report = map(given.pop, ("set_", "steps", "report"))
     save_every, observe_every = given.pop("checkpoint_every"), given.pop("observe")
+    address, name = given.pop("address"), given.pop("engine")
     request = Request(
         graph=graph,
         device=start_on(device, threads),
@@ -109,11 +120,23 @@ def fit(
         command=("spgcl", *context.obj),
         **given,
     )
-    _train_and_show(request, save_every, observe_every, page_on=device if report else None, as_json=json)
+    page_on = device if report else None
+    with engine_of(name, request.workers, address, follow) as engine:
+        if isinstance(engine, Together) and not engine.leads:
+            follow_all(engine.group)
+            return
+        request = replace(request, workers=engine.count)
+        _train_and_show(request, save_every, observe_every, engine, page_on=page_on, as_json=json)
 
 
 def _train_and_show(
-    request: "Request", save_every: float, observe_every: int, *, page_on: str | None, as_json: bool
+    request: "Request",
+    save_every: float,
+    observe_every: int,
+    engine: "Engine",
+    *,
+    page_on: str | None,
+    as_json: bool,
 ) -> None:
     """Carry out a request; the page is made on the device `page_on`, if any."""
     from spgcl.runs.plan import carry_out, plan
@@ -125,7 +148,9 @@ def _train_and_show(
     planned = plan(request)
     watch = partial(_watch, quiet=as_json)
     done = []
-    for folder, run in carry_out(planned, watch=watch, save_every=save_every, observe_every=observe_every):
+    for folder, run in carry_out(
+        planned, watch=watch, save_every=save_every, observe_every=observe_every, engine=engine
+    ):
         done.append((folder, run))
         if run.status == "interrupted":
             note(f"stopped after {run.steps} steps; embeddings are written, and --resume continues")

@@ -5,7 +5,6 @@ import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from spgcl.graph import Graph
 from spgcl.io import require_ids, write_embeddings
 from spgcl.methods import Supervision
 from spgcl.runs.folder import CHECKPOINT, is_broken_run, remove_run, results_in, tidy
-from spgcl.runs.options import GraphOptions
 from spgcl.runs.plane import principal_plane
 from spgcl.runs.record import (
     Run,
@@ -32,10 +30,12 @@ from spgcl.runs.record import (
     save_method,
     write_run,
 )
-from spgcl.runs.sources import HeldOut, memory_of
+from spgcl.runs.sources import HeldOut
+from spgcl.runs.together import Job
 from spgcl.scale import fit as stored
+from spgcl.scale.engines import Alone, Engine
 from spgcl.scale.store import Store
-from spgcl.training.fitting import Fitted, fit
+from spgcl.training.fitting import Fitted
 from spgcl.training.loop import Controls
 from spgcl.training.step import Checkpoint
 
@@ -47,6 +47,7 @@ DECIDING = (
     "threads",
     "precision",
     "deterministic",
+    "workers",
     "hold_out_edges",
     "embedding_format",
 )
@@ -107,6 +108,7 @@ def fit_run(
     supervision: Supervision | None = None,
     held_out: HeldOut | None = None,
     controls: Controls | None = None,
+    engine: Engine | None = None,
 ) -> Run:
     """Train, embed and write a run, with its results filled in; continues from the folder's checkpoint.
 
@@ -120,13 +122,9 @@ def fit_run(
     device = torch.device(run.device)
     forget_peak_memory(device)
     writer = _Writer(folder, run, replace_earlier, held_out)
-    controls = replace(
-        controls or Controls(),
-        start=None if replace_earlier else load_checkpoint(folder),
-        save=writer.save,
-        save_last=store is not None,
-    )
-    fitted = _fitted(run, graph, supervision, controls)
+    engine = engine or Alone()
+    controls = replace(controls or Controls(), save=writer.save)
+    fitted = _with_retries(writer, graph, supervision, controls, engine)
     started = time.perf_counter()
     embeddings = fitted.embed() if store is None else None
     run.seconds = {**fitted.seconds, "embed": time.perf_counter() - started}
@@ -140,7 +138,7 @@ def fit_run(
     run.history = {"loss": history.losses, "observations": history.observations}
     with results_in(folder) as target:
         if store is not None:
-            _write_stored(target, fitted, run, store)
+            _write_stored(target, fitted, run, store, engine)
         elif embeddings is not None:
             _write_results(target, fitted, run, embeddings, graph.node_ids)
         if target != folder:
@@ -152,23 +150,22 @@ def fit_run(
     return run
 
 
-def _fitted(run: Run, graph: Graph, supervision: Supervision | None, controls: Controls) -> Fitted:
-    prepare = None
-    if isinstance(graph, Store):
-        memory = memory_of(GraphOptions.recorded(run.graph["options"]))
-        prepare = partial(stored.prepare, graph, memory=memory)
-    return fit(
-        run.method,
-        graph,
-        settings=run.settings,
-        seed=run.seed,
-        device=torch.device(run.device),
-        supervision=supervision,
-        precision=run.precision,
-        deterministic=run.deterministic,
-        controls=controls,
-        prepare=prepare,
-    )
+def _with_retries(
+    writer: "_Writer", graph: Graph, supervision: Supervision | None, controls: Controls, engine: Engine
+) -> Fitted:
+    """Train from the last checkpoint, and again if a process of the engine is lost."""
+    while True:
+        fresh = writer.replace_earlier and not writer.begun
+        start = None if fresh else load_checkpoint(writer.folder)
+        job = Job(writer.run, start)
+        try:
+            fitted = job.fitted(graph, supervision, replace(controls, group=lambda: engine.group), engine)
+            break
+        except RuntimeError as error:
+            if not engine.recovered(error):
+                raise
+    engine.end()
+    return fitted
 
 
 def _write_results(
@@ -181,11 +178,12 @@ def _write_results(
         weights.result()
 
 
-def _write_stored(folder: Path, fitted: Fitted, run: Run, store: Store) -> None:
+def _write_stored(folder: Path, fitted: Fitted, run: Run, store: Store, engine: Engine) -> None:
     """Embed a graph larger than memory; a folder of a killed process is continued."""
     started = time.perf_counter()
     folder.mkdir(exist_ok=True)
-    stored.embed(store, fitted.method, folder)
+    engine.tell(folder)
+    stored.embed(store, fitted.method, folder, workers=engine.workers)
     run.seconds["embed"] = time.perf_counter() - started
     save_method(folder, fitted.method, run)
 

@@ -35,6 +35,7 @@ from spgcl.runs.folder import (
 from spgcl.runs.options import GraphOptions
 from spgcl.runs.record import Run, require_writable_text, to_json, write_run
 from spgcl.runs.sources import HeldOut, Loaded, resolve, training_graph
+from spgcl.scale.engines import Engine
 from spgcl.scale.store import Store
 from spgcl.training.loop import Controls
 
@@ -57,6 +58,7 @@ class Request:
         resume: Continue earlier runs in these folders.
         overwrite: Replace them.
         command: The command line, for the record.
+        workers: Processes that train together.
     """
 
     graph: str
@@ -76,6 +78,7 @@ class Request:
     resume: bool = False
     overwrite: bool = False
     command: tuple[str, ...] = ()
+    workers: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +182,7 @@ def _training(plan: Plan, seed: int, inside: str) -> Training:
         threads=torch.get_num_threads(),
         precision=request.precision,
         deterministic=request.deterministic,
+        workers=request.workers,
         command=list(request.command),
         embedding_format=request.embedding_format,
         hold_out_edges=request.hold_out_edges,
@@ -192,7 +196,12 @@ def _training(plan: Plan, seed: int, inside: str) -> Training:
 
 
 def carry_out(
-    plan: Plan, *, watch: Watch, save_every: float = 60.0, observe_every: int = 0
+    plan: Plan,
+    *,
+    watch: Watch,
+    save_every: float = 60.0,
+    observe_every: int = 0,
+    engine: Engine | None = None,
 ) -> Iterator[tuple[Path, Run]]:
     """Train what is left to train, one run after the other; yields each folder with its finished record.
 
@@ -207,7 +216,13 @@ def carry_out(
         finished = True
         for training in plan.trainings:
             run = training.finished or _train(
-                plan, training, watch, save_every=save_every, observe=observe, observe_every=observe_every
+                plan,
+                training,
+                watch,
+                engine,
+                save_every=save_every,
+                observe=observe,
+                observe_every=observe_every,
             )
             finished &= run.status == "finished"
             if training.finished:
@@ -219,7 +234,7 @@ def carry_out(
             yield training.folder, run
 
 
-def _train(plan: Plan, training: Training, watch: Watch, **more: Any) -> Run:
+def _train(plan: Plan, training: Training, watch: Watch, engine: Engine | None, **more: Any) -> Run:
     try:
         with watch(training.run) as controls:
             run = fit_run(
@@ -230,6 +245,7 @@ def _train(plan: Plan, training: Training, watch: Watch, **more: Any) -> Run:
                 supervision=plan.supervision,
                 held_out=training.held_out,
                 controls=replace(controls, **more),
+                engine=engine,
             )
     except BaseException:
         # What cannot be continued only takes room.

@@ -49,6 +49,7 @@ class Run:
         settings: Every hyper-parameter, defaults included.
         precision: Of products in training, see `spgcl.engine.device.arithmetic`.
         deterministic: Whether gradients are summed in a fixed order on CUDA too.
+        workers: Processes that trained together.
         supervision: Models, classes and digest of the labels that a supervised method was trained on.
         seconds: Wall-clock time of prepare, train and embed.
         findings: What the method found out about the graph: reliability of its channels, and a verdict.
@@ -64,6 +65,7 @@ class Run:
     threads: int
     precision: str = "auto"
     deterministic: bool = False
+    workers: int = 1
     command: list[str] = field(default_factory=list)
     embedding_format: Format = "parquet"
     hold_out_edges: float = 0.0

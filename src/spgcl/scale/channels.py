@@ -134,7 +134,8 @@ def joined(store: Store, method: JoinsChannels, folder: Path, workers: Workers) 
     for number in range(2, REGION_HOPS + 1):
         current = hops[1] if number == 2 else product(f"hop-{number}", "smoothing", current)
         total = made(f"sum-{number}", Sum(total, current), total.described.shape[1])
-        _forget(folder, f"hop-{number - 1}" if number > 3 else None, f"sum-{number - 1}")
+        if workers.leads:
+            _forget(folder, f"hop-{number - 1}" if number > 3 else None, f"sum-{number - 1}")
     degrees = [made("degrees", Degrees(method.centres), len(method.centres))]
     degrees += [product("near-degrees", "transitions", degrees[0])]
     degrees += [product("far-degrees", "transitions", degrees[1])]

@@ -21,7 +21,20 @@ Task = Callable[[int], int]
 
 
 class Workers(Protocol):
-    """Where blocks are computed."""
+    """Where blocks are computed.
+
+    Attributes:
+        leads: Whether this process decides which; the others only do their part of what it asks for.
+    """
+
+    @property
+    def leads(self) -> bool:
+        """See above."""
+        ...
+
+    def wait(self) -> None:
+        """Until all processes are here."""
+        ...
 
     def map(self, task: Task, indices: list[int]) -> Iterable[tuple[int, int]]:
         """Every index with what the task returns for it, in any order."""
@@ -30,6 +43,11 @@ class Workers(Protocol):
 
 class Here:
     """Blocks are computed in this process, one after the other."""
+
+    leads = True
+
+    def wait(self) -> None:
+        """There are no others."""
 
     def map(self, task: Task, indices: list[int]) -> Iterator[tuple[int, int]]:
         """Every index with what the task returns for it."""
@@ -53,40 +71,51 @@ class Derived:
 
     def compute(self, store: Store, block: Block, workers: Workers) -> DiskArray:
         """The array, after computing the blocks that are missing."""
-        self.folder.mkdir(exist_ok=True)
         path, origin = self.folder / f"{self.name}.npy", f"{store.digest} {self.key}"
-        with locked(path):
-            array = self._complete(path, origin, store)
-            if array is not None:
-                return array
-            (started := path.with_suffix(".origin")).write_text(origin, encoding="utf-8")
-            file = BlockFile(path, self.dtype, (store.num_nodes, self.width), store.bounds)
-            task = _Write(store.folder, store.digest, path, np.dtype(self.dtype), block)
-            for index, checksum in workers.map(task, file.missing()):
-                file.note(index, checksum)
-            described = file.close()
-            write_json(path.with_suffix(".json"), {"origin": origin, **described.record()})
-            started.unlink()
-        return DiskArray(path, described)
+        task = _Write(store.folder, store.digest, path, np.dtype(self.dtype), block)
+        if not workers.leads:
+            for _ in workers.map(task, []):
+                pass
+        elif _ready(path, origin, store) is None:
+            self.folder.mkdir(exist_ok=True)
+            with locked(path):
+                self._compute(path, origin, store, task, workers)
+        else:
+            # Others may wait to be told that nothing is missing.
+            for _ in workers.map(task, []):
+                pass
+        workers.wait()
+        record = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        return DiskArray(path, Description.of(record))
 
-    def _complete(self, path: Path, origin: str, store: Store) -> DiskArray | None:
-        """The array if it is complete; removes one that is of another origin."""
-        finished, started = path.with_suffix(".json"), path.with_suffix(".origin")
-        if finished.exists():
-            record = json.loads(finished.read_text(encoding="utf-8"))
-            if record.pop("origin") == origin:
-                try:
-                    array = DiskArray(path, Description.of(record))
-                    array.verify(store.bounds)
-                    return array
-                except InputError:
-                    # What can be computed again is not worth an error.
-                    pass
-        elif started.exists() and started.read_text(encoding="utf-8") == origin:
-            return None
-        for old in (finished, path, path.with_suffix(".journal")):
-            old.unlink(missing_ok=True)
+    def _compute(self, path: Path, origin: str, store: Store, task: Task, workers: Workers) -> None:
+        started, finished = path.with_suffix(".origin"), path.with_suffix(".json")
+        if finished.exists() or not (started.exists() and started.read_text(encoding="utf-8") == origin):
+            for old in (finished, path, path.with_suffix(".journal")):
+                old.unlink(missing_ok=True)
+        started.write_text(origin, encoding="utf-8")
+        file = BlockFile(path, self.dtype, (store.num_nodes, self.width), store.bounds)
+        for index, checksum in workers.map(task, file.missing()):
+            file.note(index, checksum)
+        write_json(finished, {"origin": origin, **file.close().record()})
+        started.unlink()
+
+
+def _ready(path: Path, origin: str, store: Store) -> DiskArray | None:
+    """The array if it is complete and of that origin."""
+    finished = path.with_suffix(".json")
+    if not finished.exists():
         return None
+    record = json.loads(finished.read_text(encoding="utf-8"))
+    if record.pop("origin") != origin:
+        return None
+    try:
+        array = DiskArray(path, Description.of(record))
+        array.verify(store.bounds)
+    except InputError:
+        # What can be computed again is not worth an error.
+        return None
+    return array
 
 
 @dataclass(frozen=True)

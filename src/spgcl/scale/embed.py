@@ -110,13 +110,15 @@ class _WriteShard:
 
 def write_shards(store: Store, block: Block, origin: str, target: Path, workers: Workers) -> None:
     """Compute and write the files that are missing."""
-    target.mkdir(exist_ok=True)
-    count = len(store.bounds)
-    missing = [index for index in range(count) if not is_written(shard(target, index), origin)]
+    count, missing = len(store.bounds), []
+    if workers.leads:
+        target.mkdir(exist_ok=True)
+        missing = [index for index in range(count) if not is_written(shard(target, index), origin)]
     for _ in workers.map(_WriteShard(store.folder, store.digest, target, block, origin), missing):
         pass
+    workers.wait()
     for path in set(target.glob("part-*.parquet")) - {shard(target, index) for index in range(count)}:
-        path.unlink()
+        path.unlink(missing_ok=True)
 
 
 def weights_digest(module: nn.Module) -> str:

@@ -36,7 +36,9 @@ def embed(store: Store, method: Method, run: Path, *, workers: Workers | None = 
         else:
             block, origin = encoded(store, method.encoder, layers, workers, normalised=normalised)
         write_shards(store, block, origin, run / FOLDER, workers)
-    remove_layers(layers)
+    workers.wait()
+    if workers.leads:
+        remove_layers(layers)
 
 
 def remove_layers(layers: Path) -> None:

@@ -14,6 +14,7 @@ from spgcl.engine.device import is_accelerator
 from spgcl.errors import InputError
 from spgcl.methods.method import Method, Prepared
 from spgcl.training.advice import remedies
+from spgcl.training.group import Group
 from spgcl.training.step import Checkpoint, Step
 
 Observer = Callable[[Method, Prepared], dict[str, float]]
@@ -51,6 +52,7 @@ class Controls:
         stop: Called after every step; training ends if it returns True.
         observe: Called before training, every `observe_every` steps, and at the end.
         observe_every: 0 observes nothing.
+        group: The processes that train together, asked for when training begins; None for this one alone.
     """
 
     start: Checkpoint | None = None
@@ -61,6 +63,7 @@ class Controls:
     stop: Callable[[], bool] | None = None
     observe: Observer | None = None
     observe_every: int = 0
+    group: Callable[[], Group | None] = lambda: None
 
     def observations(self, method: Method, prepared: Prepared, done: int) -> list[dict[str, float]]:
         """One record if an observation is due after `done` steps, else none."""
@@ -83,7 +86,9 @@ def train(method: Method, prepared: Prepared, *, seed: int, **controls: Any) -> 
     prepared.watching = control.observe_every > 0
     if not method.steps:
         return History(observations=control.observations(method, prepared, 0), finished=True)
-    take_step = Step(method, prepared, method.optimiser(), draws(seed, device))
+    group = control.group()
+    generator = draws(seed, device, 0 if group is None else group.rank)
+    take_step = Step(method, prepared, method.optimiser(), generator, group)
     if control.start is None:
         history = History(observations=control.observations(method, prepared, 0))
     else:
@@ -104,10 +109,10 @@ def train(method: Method, prepared: Prepared, *, seed: int, **controls: Any) -> 
         done += 1
 
         now = time.monotonic()
-        stopping = control.stop is not None and control.stop()
         last = done == method.steps
-        save_due = control.save is not None and (
-            control.save_last if last else now - saved > control.save_every or stopping
+        stopping = _agreed(group, control.stop is not None and control.stop())
+        save_due = control.save is not None and _agreed(
+            group, control.save_last if last else now - saved > control.save_every or stopping
         )
         # Reading a loss waits for an accelerator, so it is read a few times per second only.
         report_due = now - reported > REPORT_EVERY or last
@@ -128,9 +133,14 @@ def train(method: Method, prepared: Prepared, *, seed: int, **controls: Any) -> 
     return history
 
 
-def draws(seed: int, device: torch.device) -> torch.Generator:
-    """The generator of a training's draws, independent of the one that initialised the weights."""
-    words = np.random.SeedSequence([seed, 1]).generate_state(1, np.uint32)
+def _agreed(group: Group | None, decision: bool) -> bool:
+    """The decision of the process that leads."""
+    return decision if group is None else bool(group.share(decision))
+
+
+def draws(seed: int, device: torch.device, rank: int = 0) -> torch.Generator:
+    """The generator of a process's draws, independent of the one that initialised the weights."""
+    words = np.random.SeedSequence([seed, 1, *([rank] if rank else [])]).generate_state(1, np.uint32)
     return torch.Generator(device).manual_seed(int(words[0]))
 
 

@@ -11,6 +11,7 @@ from spgcl.engine.optimiser import Adam
 from spgcl.engine.recording import captured, side_stream
 from spgcl.errors import InputError
 from spgcl.methods.method import Method, Prepared
+from spgcl.training.group import Group
 
 # Steps before the captured one: libraries and the optimiser initialise themselves in the first ones.
 WARM_UP = 3
@@ -41,11 +42,17 @@ class Step:
     """
 
     def __init__(
-        self, method: Method, prepared: Prepared, optimiser: Adam, generator: torch.Generator
+        self,
+        method: Method,
+        prepared: Prepared,
+        optimiser: Adam,
+        generator: torch.Generator,
+        group: Group | None = None,
     ) -> None:
+        self._group = group
         self._method, self._prepared = method, prepared
         self._optimiser, self._generator = optimiser, generator
-        self._is_static = method.is_static(prepared)
+        self._is_static = group is None and method.is_static(prepared)
         self._computed = 0
         self._captured: tuple[Callable[[], None], Tensor | None] | None = None
 
@@ -70,18 +77,22 @@ class Step:
             step=len(losses),
             weights=self._method.state_dict(),
             optimiser=self._optimiser.state(),
-            generator=self._generator.get_state(),
+            generator=self._gathered(self._generator.get_state()),
             memory=self._prepared.memory,
             losses=losses,
             observations=observations,
         )
+
+    def _gathered(self, state: Tensor) -> Tensor:
+        return state if self._group is None else self._group.gather(state)
 
     def restore(self, start: Checkpoint) -> None:
         """Continue from a checkpoint."""
         try:
             self._method.load_state_dict(start.weights)
             self._optimiser.load(start.optimiser)
-            self._generator.set_state(start.generator)
+            state = start.generator
+            self._generator.set_state(state if self._group is None else state[self._group.rank].clone())
         except (LookupError, RuntimeError, TypeError, ValueError) as error:
             reason = str(error).splitlines()[0]
             raise InputError(
@@ -96,6 +107,11 @@ class Step:
             return None
         self._optimiser.drop_gradients()
         loss.backward()  # type: ignore[no-untyped-call]
+        if self._group is not None:
+            # Running statistics too, so that all processes have the same method.
+            buffers = [buffer for buffer in self._method.buffers() if buffer.is_floating_point()]
+            weights = self._method.trained_weights()
+            self._group.average([*(one.grad for one in weights if one.grad is not None), *buffers])
         self._optimiser.step()
         return loss.detach()
 
