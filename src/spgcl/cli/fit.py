@@ -126,10 +126,12 @@ def fit(
             follow_all(engine.group)
             return
         request = replace(request, workers=engine.count)
-        _train_and_show(request, save_every, observe_every, engine, page_on=page_on, as_json=json)
+        show = _train(request, save_every, observe_every, engine, page_on=page_on, as_json=json)
+    # Now that nothing else prints.
+    show()
 
 
-def _train_and_show(
+def _train(
     request: "Request",
     save_every: float,
     observe_every: int,
@@ -137,8 +139,8 @@ def _train_and_show(
     *,
     page_on: str | None,
     as_json: bool,
-) -> None:
-    """Carry out a request; the page is made on the device `page_on`, if any."""
+) -> Callable[[], None]:
+    """Carry out a request, its page on the device `page_on` if any; returns what shows the result."""
     from spgcl.runs.plan import carry_out, plan
 
     if page_on:
@@ -161,7 +163,7 @@ def _train_and_show(
 
         page = write_report([planned.folder], None, Wanted(device=page_on))["report"]
     has_labels = planned.loaded.labels is not None or done[0][1].graph["labels"] is not None
-    _print_result(planned.folder, done, page, has_labels=has_labels, as_json=as_json)
+    return partial(_print_result, planned.folder, done, page, has_labels=has_labels, as_json=as_json)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import socket
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +146,9 @@ def cluster(count: int, address: str | None, follow: Any) -> Iterator[RayEngine]
             ) from None
     engine = RayEngine(ray, count, follow)
     try:
-        yield engine
+        # Ray prints on stdout what happens to processes.
+        with redirect_stdout(sys.stderr):
+            yield engine
     finally:
         engine.end()
         ray.shutdown()
