@@ -7,7 +7,6 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -72,16 +71,17 @@ class DiskArray:
         described = self.described
         return np.memmap(self.path, described.dtype, "c", _HEADER, described.shape)
 
-    @cached_property
+    @property
     def mapped(self) -> NDArray[Any]:
-        """Its rows, read from disk when they are used."""
+        """Its rows, read from disk when they are used; what was read is forgotten with this map."""
         described = self.described
         return np.memmap(self.path, described.dtype, "r", _HEADER, described.shape)
 
     def verify(self, bounds: Iterable[tuple[int, int]]) -> None:
         """Compare every block, from one row to another, with its checksum."""
+        rows = self.mapped
         for (start, stop), checksum in zip(bounds, self.described.checksums, strict=True):
-            if checksum_of(self.mapped[start:stop]) != checksum:
+            if checksum_of(rows[start:stop]) != checksum:
                 where = f"{self.path}: rows {start:,} to {stop:,}"
                 raise InputError(f"{where} are not what was written; ingest the graph again")
 

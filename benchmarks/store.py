@@ -1,0 +1,231 @@
+"""Graphs on disk: time and memory over sizes, agreement with training in memory, several processes.
+
+Each command appends one line per measurement to results/store.jsonl.
+
+python benchmarks/store.py growth 100000 1000000 10000000
+python benchmarks/store.py growth 10000000 --memory 2GiB
+python benchmarks/store.py agreement pubmed amazon-computers
+python benchmarks/store.py ranks 1000000
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+from numpy.typing import NDArray
+from pyarrow import parquet
+from record import RESULTS, append, command_line, machine
+
+Record = dict[str, Any]
+AVERAGE_DEGREE, NUM_FEATURES = 20, 32
+_AT_ONCE = 2_000_000
+# Batch norm must not use all rows, and a step must not grow with the graph.
+SETTINGS = {"batch_norm_rows": "pool", "fan_out": 10, "hops": 2, "hidden": 64, "seeds": 128}
+# Of both sides where they are compared.
+BOUNDED = {"batch_norm_rows": "pool", "fan_out": 20, "hidden": 256}
+
+
+def write_power_law(folder: Path, num_nodes: int, seed: int = 0) -> None:
+    """Edges whose one end is drawn with probability ~ rank^-1/2, and normal features."""
+    generator = np.random.default_rng(seed)
+    names = generator.permutation(num_nodes)
+    schema = pa.schema([("source", pa.int64()), ("target", pa.int64())])
+    with parquet.ParquetWriter(folder / "edges.parquet", schema) as writer:
+        for start in range(0, num_nodes * AVERAGE_DEGREE // 2, _AT_ONCE):
+            count = min(_AT_ONCE, num_nodes * AVERAGE_DEGREE // 2 - start)
+            ranks = (num_nodes * generator.random(count) ** 2).astype(np.int64)
+            ends = {"source": names[ranks], "target": generator.integers(0, num_nodes, count)}
+            writer.write_table(pa.table(ends))
+    features = np.lib.format.open_memmap(folder / "features.npy", "w+", np.float32, (num_nodes, NUM_FEATURES))
+    for start in range(0, num_nodes, _AT_ONCE):
+        block: NDArray[np.float32] = features[start : start + _AT_ONCE]
+        block[:] = generator.standard_normal(block.shape, dtype=np.float32)
+
+
+def watched(command: Sequence[str]) -> Record:
+    """Run a command; its seconds, those of its processors, and the largest resident sets in MiB.
+
+    `anonymous` leaves out pages of files, which the system takes back when it needs them. Processes that the
+    command starts are not counted.
+    """
+    started, before = time.perf_counter(), os.times()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    largest = {"resident": 0.0, "anonymous": 0.0}
+    while process.poll() is None:
+        for name, kibibytes in _resident(process.pid).items():
+            largest[name] = max(largest[name], kibibytes / 1024)
+        time.sleep(0.05)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)} failed with code {process.returncode}")
+    after = os.times()
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    output = process.stdout.read() if process.stdout else ""
+    return {
+        "seconds": round(time.perf_counter() - started, 2),
+        "cpu_seconds": round(cpu, 2),
+        "mib": {name: round(value) for name, value in largest.items()},
+        "output": json.loads(output[output.index("{") :]),
+    }
+
+
+def _resident(pid: int) -> dict[str, float]:
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    except OSError:
+        return {}
+    lines = dict(line.split(":", 1) for line in status.splitlines())
+    keys = {"resident": "VmRSS", "anonymous": "RssAnon"}
+    return {name: float(lines[key].split()[0]) for name, key in keys.items() if key in lines}
+
+
+def spgcl(*arguments: object, launcher: Sequence[str] = ()) -> list[str]:
+    """A command line of this package."""
+    return [sys.executable, *launcher, "-m", "spgcl", *map(str, arguments), "--json"]
+
+
+def silently(command: Sequence[str]) -> None:
+    """Run a command without its output."""
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def settings(values: dict[str, Any]) -> list[str]:
+    """Hyper-parameters as options."""
+    return [word for name, value in values.items() for word in ("--set", f"{name}={value}")]
+
+
+def growth(arguments: argparse.Namespace, folder: Path) -> Iterator[Record]:
+    """Ingest, fit and embed synthetic graphs that stay on disk."""
+    given = {**SETTINGS, "steps": arguments.steps}
+    for num_nodes in map(int, arguments.names):
+        inputs = folder / str(num_nodes)
+        inputs.mkdir()
+        write_power_law(inputs, num_nodes)
+        store, run = inputs / "store", inputs / "run"
+        files = (inputs / "edges.parquet", "--features", inputs / "features.npy", "--out", store)
+        ingested = watched(spgcl("ingest", *files, "--memory", arguments.memory))
+        # Small graphs would be loaded.
+        memory = arguments.memory if num_nodes >= 5_000_000 else "64MiB"
+        fitted = watched(spgcl("fit", store, "--out", run, "--memory", memory, *settings(given)))
+        seconds = fitted.pop("output")["seconds"]
+        yield {
+            "kind": "growth",
+            "nodes": num_nodes,
+            "edges": ingested.pop("output")["edges"],
+            "memory": arguments.memory,
+            "settings": given,
+            "ingest": ingested,
+            "fit": {**fitted, "phases": {name: round(value, 2) for name, value in seconds.items()}},
+            "step_ms": step_milliseconds(store),
+            "load": os.getloadavg()[0],
+        }
+        shutil.rmtree(inputs)
+
+
+def step_milliseconds(store: Path, steps: int = 200) -> Record:
+    """Wall-clock and processor time per step, after some for warming up."""
+    from spgcl.methods import create
+    from spgcl.scale.fit import prepare
+    from spgcl.scale.store import open_store
+    from spgcl.training.loop import train
+
+    torch.set_num_threads(1)
+    opened = open_store(store)
+    method = create(
+        "spgcl", NUM_FEATURES, num_nodes=opened.num_nodes, seed=0, settings={**SETTINGS, "steps": steps}
+    )
+    prepared = prepare(opened, method, memory=2**34)
+    train(method, prepared, seed=1)
+    wall, cpu = time.perf_counter(), time.process_time()
+    train(method, prepared, seed=0)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return {"wall": round(1000 * wall / steps, 2), "cpu": round(1000 * cpu / steps, 2)}
+
+
+def agreement(arguments: argparse.Namespace, folder: Path) -> Iterator[Record]:
+    """Test scores of the same settings in memory and on disk."""
+    from spgcl.datasets import load
+    from spgcl.evaluation import probe
+    from spgcl.io.embeddings import read_embeddings
+
+    for name in arguments.names:
+        dataset = load(name)
+        write_graph(dataset.graph, folder / name)
+        store, found = folder / name / "store", {}
+        files = ("--features", folder / name / "features.npy", "--out", store)
+        silently(spgcl("ingest", folder / name / "edges.parquet", *files))
+        for where, memory in (("memory", "8GiB"), ("disk", "1MiB")):
+            out = folder / name / where
+            silently(spgcl("fit", store, "--out", out, "--memory", memory, *settings(BOUNDED)))
+            vectors = read_embeddings(out)[0]
+            found[where] = probe(vectors, dataset.labels, dataset.splits, metric=dataset.metric).mean
+        yield {"kind": "agreement", "dataset": name, "settings": BOUNDED, "score": found}
+
+
+def write_graph(graph: Any, folder: Path) -> None:
+    """The files of a graph in memory."""
+    folder.mkdir()
+    sources = np.repeat(np.arange(graph.num_nodes), np.diff(graph.rows))
+    parquet.write_table(pa.table({"source": sources, "target": graph.columns}), folder / "edges.parquet")
+    features = graph.features
+    np.save(folder / "features.npy", features.toarray() if hasattr(features, "toarray") else features)
+
+
+def ranks(arguments: argparse.Namespace, folder: Path) -> Iterator[Record]:
+    """Pools per second of one single-threaded process and of two, by torchrun and on Ray."""
+    (num_nodes,) = map(int, arguments.names)
+    write_power_law(folder, num_nodes)
+    files = ("--features", folder / "features.npy", "--out", folder / "store")
+    silently(spgcl("ingest", folder / "edges.parquet", *files))
+    given = settings({**SETTINGS, "hidden": 256, "steps": arguments.steps})
+    torchrun = ("-m", "torch.distributed.run", "--nproc-per-node", "2")
+    for name, count, launcher, more in [
+        ("one process", 1, (), ()),
+        ("torchrun", 2, torchrun, ()),
+        ("ray", 2, (), ("--engine", "ray", "--workers", "2")),
+    ]:
+        command = spgcl(
+            *("fit", folder / "store", "--out", folder / name.replace(" ", "-"), "--memory", "64MiB"),
+            *given,
+            *more,
+            launcher=launcher,
+        )
+        seconds = watched(command)["output"]["seconds"]
+        pools = count * arguments.steps / seconds["train"]
+        yield {"kind": "ranks", "nodes": num_nodes, "engine": name, "pools_per_second": round(pools, 2)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("kind", choices=["growth", "agreement", "ranks"])
+    parser.add_argument("names", nargs="+", help="numbers of nodes, or data sets")
+    parser.add_argument("--memory", default="4GiB")
+    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--results", type=Path, default=RESULTS / "store.jsonl")
+    parser.add_argument("--work", type=Path, help="folder for the graphs (default: a temporary one)")
+    arguments = parser.parse_args()
+    os.environ["OMP_NUM_THREADS"] = "1"
+    with tempfile.TemporaryDirectory(dir=arguments.work) as folder:
+        measure = {"growth": growth, "agreement": agreement, "ranks": ranks}[arguments.kind]
+        for record in measure(arguments, Path(folder)):
+            where = machine(torch.device("cpu"))
+            append(
+                arguments.results, {**record, **where, "command": command_line("store.py", arguments.results)}
+            )
+            print(json.dumps(record))
+
+
+if __name__ == "__main__":
+    main()
