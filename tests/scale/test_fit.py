@@ -74,7 +74,8 @@ def test_text_ids_float16_and_scores(capsys, tmp_path):
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     order = np.argsort(-unit @ unit[7], kind="stable")
     assert [row["node"] for row in found] == ids[order[order != 7][:3]].tolist()
-    labels = write_csv(tmp_path / "labels.csv", "id,label", [[node, node % 3] for node in range(100)])
+    rows = [[node, node % 3 if node % 2 else ""] for node in range(100)]
+    labels = write_csv(tmp_path / "labels.csv", "id,label", rows)
     scores = answer(capsys, "eval", tmp_path / "run", "--labels", labels, "--threads", 1)
     fit(capsys, store, tmp_path / "memory")
     same = answer(capsys, "eval", tmp_path / "memory", "--labels", labels, "--threads", 1)

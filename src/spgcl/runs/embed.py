@@ -11,6 +11,7 @@ from spgcl.errors import InputError, note
 from spgcl.evaluation.neighbours import most_similar
 from spgcl.files import steady
 from spgcl.graph import Graph
+from spgcl.io.shards import has_shards, read_shards
 from spgcl.runs.alike import resolve_alike
 from spgcl.runs.folder import settle
 from spgcl.runs.options import GraphOptions
@@ -52,6 +53,9 @@ def embed_graph(
 
 def similar_nodes(folder: Path, node: str, count: int = 10) -> list[dict[str, Any]]:
     """The nodes nearest to a node by cosine similarity of a run's embeddings, exact."""
+    if has_shards(folder):
+        with steady(folder):
+            return _similar_in_shards(folder, node, count)
     _, embeddings, node_ids = read_results(folder)
     ids = node_ids.tolist()
     index = next((index for index, known in enumerate(ids) if str(known) == node), None)
@@ -62,3 +66,25 @@ def similar_nodes(folder: Path, node: str, count: int = 10) -> list[dict[str, An
         {"node": ids[row], "similarity": value}
         for row, value in zip(rows.tolist(), similarities.tolist(), strict=True)
     ]
+
+
+def _similar_in_shards(folder: Path, node: str, count: int) -> list[dict[str, Any]]:
+    """The same, with one file of vectors in memory at a time."""
+    wanted = None
+    for ids, vectors in read_shards(folder):
+        example, found = ids.tolist()[0], np.flatnonzero(ids.astype(str) == node)
+        if len(found):
+            wanted = vectors[found[:1]]
+            break
+    if wanted is None:
+        raise InputError(f"no node {node!r} in {folder}; its ids look like {example!r}")
+    nearest: list[dict[str, Any]] = []
+    for ids, vectors in read_shards(folder):
+        others = ids.astype(str) != node
+        rows, similarities = most_similar(np.concatenate([wanted, vectors[others]]), 0, count)
+        listed = ids[others][rows - 1].tolist()
+        pairs = zip(listed, similarities.tolist(), strict=True)
+        nearest += [{"node": other, "similarity": value} for other, value in pairs]
+        # A stable sort: equally similar nodes stay in row order.
+        nearest = sorted(nearest, key=lambda row: -row["similarity"])[:count]
+    return nearest

@@ -15,6 +15,7 @@ from spgcl.evaluation.checks import task_digest
 from spgcl.evaluation.reliability import vector_reliability
 from spgcl.files import replacing, steady
 from spgcl.graph import Graph
+from spgcl.io.shards import has_shards, read_shards
 from spgcl.methods import Supervision, find
 from spgcl.runs.folder import settle
 from spgcl.runs.record import (
@@ -102,13 +103,13 @@ def evaluate_run(
     """
     with steady(folder):
         require_unchanged(folder, run)
-        embeddings, node_ids = read_vectors(folder, run)
+        embeddings, node_ids, scored = _vectors(folder, run, loaded)
         held_out = load_held_out(folder)
     note(unfinished(folder, run))
     require_same_nodes(node_ids, loaded.graph, folder, run)
     record: dict[str, Any] = {"dataset": run.dataset, "method": run.method}
     if loaded.labels is not None and loaded.splits is not None:
-        task = (embeddings, loaded.labels, loaded.splits)
+        task = (embeddings, loaded.labels[scored], _splits_of(loaded.splits, scored))
         record["task"] = task_digest(loaded.graph, loaded.labels, loaded.splits)
         if find(run.method).supervised:
             record |= _by_predictions(folder, run, task, loaded.metric)
@@ -120,6 +121,26 @@ def evaluate_run(
         record |= without_labels(folder, run, loaded.graph, device)
     require_unchanged(folder, run)
     return record
+
+
+def _vectors(
+    folder: Path, run: Run, loaded: Loaded
+) -> tuple[NDArray[np.float32], NDArray[Any], slice | NDArray[np.bool_]]:
+    """Vectors to score, the ids of all nodes, and which of them have vectors: on disk, labelled ones only."""
+    if not isinstance(loaded.graph, Store) or not has_shards(folder) or loaded.labels is None:
+        return *read_vectors(folder, run), slice(None)
+    scored = loaded.labels >= 0
+    vectors, ids, before = [], [], 0
+    for part, found in read_shards(folder):
+        vectors.append(found[scored[before : before + len(found)]])
+        ids.append(part)
+        before += len(found)
+    return np.concatenate(vectors), np.concatenate(ids), scored
+
+
+def _splits_of(splits: Splits, scored: slice | NDArray[np.bool_]) -> Splits:
+    train, validation, test = (part[:, scored] for part in (splits.train, splits.validation, splits.test))
+    return Splits(train, validation, test, source=splits.source)
 
 
 def without_labels(folder: Path, run: Run, graph: Graph, device: str = "auto") -> dict[str, Any]:
