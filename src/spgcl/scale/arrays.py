@@ -1,6 +1,5 @@
 """Arrays on disk: NumPy files written in blocks, each with a checksum, and read through memory maps."""
 
-import errno
 import io
 import json
 import os
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spgcl.errors import InputError
+from spgcl.files import replacing, unwritable
 
 # Bytes of the header of a NumPy file with one or two dimensions.
 _HEADER = 128
@@ -106,16 +106,22 @@ class ArrayWriter:
         content = np.ascontiguousarray(block, dtype=self._dtype)
         self._checksums.append(checksum_of(content))
         self._length += len(content)
-        self._file.write(content.reshape(-1).view(np.uint8).data)
+        try:
+            self._file.write(content.reshape(-1).view(np.uint8).data)
+        except OSError as error:
+            raise unwritable(self._path, error) from None
 
     def close(self) -> Description:
         """Finish the file and describe it."""
         shape = (self._length,) if self._width is None else (self._length, self._width)
-        self._file.seek(0)
-        self._file.write(_header(self._dtype, shape))
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
+        try:
+            self._file.seek(0)
+            self._file.write(_header(self._dtype, shape))
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+        except OSError as error:
+            raise unwritable(self._path, error) from None
         return Description(self._dtype.str, shape, tuple(self._checksums))
 
 
@@ -193,7 +199,7 @@ def write_block(path: Path, start: int, rows: NDArray[Any]) -> int:
     try:
         write_at(descriptor, content, _HEADER + start * content[:1].nbytes)
     except OSError as error:
-        raise _named(error, path) from None
+        raise unwritable(path, error) from None
     finally:
         os.close(descriptor)
     return checksum_of(content)
@@ -207,11 +213,7 @@ def allocate(descriptor: int, size: int, path: Path) -> None:
         # macOS and Windows do not have it.
         os.truncate(descriptor, size)
     except OSError as error:
-        raise _named(error, path) from None
-
-
-def _named(error: OSError, path: Path) -> OSError:
-    return OSError(error.errno, os.strerror(error.errno or errno.EIO), str(path))
+        raise unwritable(path, error) from None
 
 
 def write_at(descriptor: int, content: NDArray[Any], offset: int) -> None:
@@ -244,7 +246,5 @@ def regrouped(parts: Iterable[NDArray[Any]], block_rows: int) -> Iterator[NDArra
 
 def write_json(path: Path, record: dict[str, Any]) -> None:
     """Write a record, whole or not at all."""
-    from spgcl.files import replacing
-
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

@@ -86,6 +86,17 @@ class Texts:
         )
         self._connection = _duckdb(scratch, memory)
 
+    def _ask(self, query: str) -> Any:
+        import duckdb
+
+        try:
+            return self._connection.execute(query)
+        except duckdb.Error as error:
+            reason = " ".join(str(error).split())[:160]
+            raise InputError(
+                f"node ids could not be numbered ({reason}); raise --memory or make room"
+            ) from None
+
     def list_nodes(self, parts: Iterable[Any]) -> None:
         """Take the ids of a table of features, Arrow arrays, in their order."""
         import pyarrow as pa
@@ -99,7 +110,7 @@ class Texts:
     def number_nodes(self) -> None:
         """Number the nodes of the edges, sorted by their bytes."""
         edges, nodes = map(_literal, (self._edges, self._nodes))
-        self._connection.execute(
+        self._ask(
             "COPY (SELECT row_number() OVER (ORDER BY node) - 1 AS row, node FROM (SELECT source AS node "
             f"FROM {edges} UNION SELECT target FROM {edges}) ORDER BY node) TO {nodes} (FORMAT PARQUET)"
         )
@@ -115,15 +126,13 @@ class Texts:
     def repeated(self) -> str | None:
         """An id that two nodes have."""
         nodes = _literal(self._nodes)
-        found = self._connection.execute(
-            f"SELECT node FROM {nodes} GROUP BY node HAVING count(*) > 1 LIMIT 1"
-        ).fetchone()
+        found = self._ask(f"SELECT node FROM {nodes} GROUP BY node HAVING count(*) > 1 LIMIT 1").fetchone()
         return None if found is None else str(found[0])
 
     def unknown(self) -> tuple[int, str] | None:
         """The number of an edge, from 0, that has an end without a row, and that end."""
         edges, nodes = map(_literal, (self._edges, self._nodes))
-        found = self._connection.execute(
+        found = self._ask(
             "SELECT row, node FROM (SELECT row, unnest([source, target]) AS node FROM "
             f"{edges}) ANTI JOIN {nodes} known USING (node) ORDER BY row LIMIT 1"
         ).fetchone()
@@ -133,7 +142,7 @@ class Texts:
         """Write the edges between rows; with weights in their order, as sums of weights depend on it."""
         edges, nodes, joined = map(_literal, (self._edges, self._nodes, self._joined))
         weight, order = (", weight", " ORDER BY e.row") if weighted else ("", "")
-        self._connection.execute(
+        self._ask(
             f"COPY (SELECT s.row AS source, t.row AS target{weight} FROM {edges} e JOIN {nodes} s ON "
             f"e.source = s.node JOIN {nodes} t ON e.target = t.node{order}) TO {joined} (FORMAT PARQUET)"
         )

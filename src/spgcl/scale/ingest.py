@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spgcl.errors import InputError, NoFeaturesError
-from spgcl.files import locked
+from spgcl.files import exchange, locked, sync_folder
 from spgcl.graph.structural import degree_names, degree_statistics
 from spgcl.io.arrow import from_arrow
 from spgcl.io.draft import Options
@@ -76,17 +76,18 @@ def ingest(
         raise InputError(f"memory is {memory:,} bytes; give at least {LEAST_MEMORY // 2**20} MiB (--memory)")
     if not out.parent.is_dir():
         raise InputError(f"{out}: there is no folder {out.parent}; create it first")
-    _require_free(out, overwrite=overwrite)
     with locked(out):
+        _settle(out)
+        _require_free(out, overwrite=overwrite)
         work = out.with_name(f".{out.name}.ingest")
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir()
         try:
             _Ingestion(sources, work, memory, block_rows, progress or (lambda _: None)).run()
-            _require_free(out, overwrite=overwrite)
             _take_name(work, out)
         finally:
-            shutil.rmtree(work, ignore_errors=True)
+            for folder in (work, _earlier(out)):
+                shutil.rmtree(folder, ignore_errors=True)
     return open_store(out)
 
 
@@ -100,12 +101,24 @@ def _require_free(out: Path, *, overwrite: bool) -> None:
 
 
 def _take_name(work: Path, out: Path) -> None:
-    earlier = out.with_name(f".{out.name}.replaced")
-    shutil.rmtree(earlier, ignore_errors=True)
-    if out.exists():
-        out.rename(earlier)
-    work.rename(out)
-    shutil.rmtree(earlier, ignore_errors=True)
+    """Let a store take the place of an earlier one, if there is one."""
+    if out.exists() and not exchange(work, out):
+        out.rename(_earlier(out))
+    if work.exists() and not out.exists():
+        work.rename(out)
+    sync_folder(out.parent)
+
+
+def _earlier(out: Path) -> Path:
+    """The name of an earlier store for a moment, where two folders cannot trade names."""
+    return out.with_name(f".{out.name}.old")
+
+
+def _settle(out: Path) -> None:
+    """Undo what a killed process left half done."""
+    if _earlier(out).exists() and not out.exists():
+        _earlier(out).rename(out)
+    shutil.rmtree(_earlier(out), ignore_errors=True)
 
 
 class _Ingestion:
