@@ -21,6 +21,7 @@ import default_tables
 import score_tables
 import search_tables
 import speed_tables
+import store_tables
 from markdown import table
 
 from spgcl.datasets.entries import entries
@@ -113,6 +114,9 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
             "tenths": score_tables.tenths_table(measured["tenths"]),
             "search": search_tables.search_text(searched),
             "defaults": default_tables.default_table(searched, scores),
+        },
+        "docs/scaling.md": {
+            name: section(measured["store"]) for name, section in store_tables.SECTIONS.items()
         },
         "docs/speed.md": sections,
     }

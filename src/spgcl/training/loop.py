@@ -21,6 +21,8 @@ Observer = Callable[[Method, Prepared], dict[str, float]]
 
 # Seconds between two reports of the loss.
 REPORT_EVERY = 0.2
+# Steps between two decisions of the process that leads others.
+DECIDE_EVERY = 10
 
 
 @dataclass
@@ -110,10 +112,13 @@ def train(method: Method, prepared: Prepared, *, seed: int, **controls: Any) -> 
 
         now = time.monotonic()
         last = done == method.steps
-        stopping = _agreed(group, control.stop is not None and control.stop())
-        save_due = control.save is not None and _agreed(
-            group, control.save_last if last else now - saved > control.save_every or stopping
-        )
+        stopping = control.stop is not None and control.stop()
+        save_due = control.save_last if last else now - saved > control.save_every or stopping
+        if group is not None:
+            # The leader decides, now and then: a message in every step would take a part of it.
+            decided = last or done % DECIDE_EVERY == 0
+            stopping, save_due = group.share((stopping, save_due)) if decided else (False, False)
+        save_due = save_due and control.save is not None
         # Reading a loss waits for an accelerator, so it is read a few times per second only.
         report_due = now - reported > REPORT_EVERY or last
         if save_due or report_due or not is_accelerator(device):
@@ -131,11 +136,6 @@ def train(method: Method, prepared: Prepared, *, seed: int, **controls: Any) -> 
     history.losses = losses[:done].tolist()
     history.finished = done >= method.steps or not done
     return history
-
-
-def _agreed(group: Group | None, decision: bool) -> bool:
-    """The decision of the process that leads."""
-    return decision if group is None else bool(group.share(decision))
 
 
 def draws(seed: int, device: torch.device, rank: int = 0) -> torch.Generator:
