@@ -67,6 +67,16 @@ class Controls:
     observe_every: int = 0
     group: Callable[[], Group | None] = lambda: None
 
+    def decisions(self, group: Group | None, done: int, *, last: bool, unsaved: float) -> tuple[bool, bool]:
+        """Whether to stop, and whether to save; of several processes the leader decides."""
+        stopping = self.stop is not None and self.stop()
+        save_due = self.save_last if last else unsaved > self.save_every or stopping
+        if group is not None:
+            # Now and then: a message in every step would take a part of it.
+            decided = last or done % DECIDE_EVERY == 0
+            stopping, save_due = group.share((stopping, save_due)) if decided else (False, False)
+        return stopping, save_due and self.save is not None
+
     def observations(self, method: Method, prepared: Prepared, done: int) -> list[dict[str, float]]:
         """One record if an observation is due after `done` steps, else none."""
         due = self.observe_every and (done % self.observe_every == 0 or done == method.steps)
@@ -112,13 +122,7 @@ def train(method: Method, prepared: Prepared, *, seed: int, **controls: Any) -> 
 
         now = time.monotonic()
         last = done == method.steps
-        stopping = control.stop is not None and control.stop()
-        save_due = control.save_last if last else now - saved > control.save_every or stopping
-        if group is not None:
-            # The leader decides, now and then: a message in every step would take a part of it.
-            decided = last or done % DECIDE_EVERY == 0
-            stopping, save_due = group.share((stopping, save_due)) if decided else (False, False)
-        save_due = save_due and control.save is not None
+        stopping, save_due = control.decisions(group, done, last=last, unsaved=now - saved)
         # Reading a loss waits for an accelerator, so it is read a few times per second only.
         report_due = now - reported > REPORT_EVERY or last
         if save_due or report_due or not is_accelerator(device):
