@@ -25,7 +25,9 @@ import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 from pyarrow import parquet
-from record import RESULTS, append, command_line, machine
+from record import RESULTS, command_line
+
+from spgcl.experiments.results import append, machine
 
 Record = dict[str, Any]
 AVERAGE_DEGREE, NUM_FEATURES = 20, 32

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from record import RESULTS, append, command_line, machine
+from record import RESULTS, command_line
 from torch import Tensor
 
 from spgcl.engine.device import choose_device, forget_peak_memory, is_accelerator, peak_memory_mib
 from spgcl.engine.patterns import Pattern
 from spgcl.engine.tensors import GraphTensors, SparseMatrix
+from spgcl.experiments.results import append, machine
 from spgcl.methods import create
 from spgcl.methods.method import Prepared
 from spgcl.training.loop import train
