@@ -46,7 +46,7 @@ class Phases:
         started = time.perf_counter()
         result = work()
         self._wait()
-        self.seconds[name] = round(time.perf_counter() - started, 3)
+        self.seconds[name] = time.perf_counter() - started
         return result
 
     def _wait(self) -> None:
@@ -144,7 +144,7 @@ def measure(arguments: argparse.Namespace, device: torch.device) -> dict[str, An
         "entries": entries,
         "features": width,
         "steps": arguments.steps,
-        "seconds": phases.seconds,
+        "seconds": {name: round(value, 4) for name, value in phases.seconds.items()},
         "total": round(sum(phases.seconds[name] for name in counted), 3),
         "peak_gb": round(peak_memory_mib(device) * 2**20 / 1e9, 2),
         "hop_gb_per_second": round(moved / phases.seconds["hop 2"] / 1e9, 1),
