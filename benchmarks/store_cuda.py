@@ -57,7 +57,7 @@ class Phases:
 def power_law(num_nodes: int, num_entries: int, device: torch.device) -> SparseMatrix:
     """D^-1 (A + I) of a random directed graph: degrees fall like a power law, neighbours are uniform."""
     generator = torch.Generator(device).manual_seed(0)
-    drawn = torch.rand(num_nodes, generator=generator, device=device).pow_(-0.5)
+    drawn = torch.rand(num_nodes, generator=generator, device=device).clamp_(min=1e-7).pow_(-0.5)
     counts = (drawn * ((num_entries - num_nodes) / drawn.sum())).long() + 1
     pointers = torch.zeros(num_nodes + 1, dtype=torch.int32, device=device)
     torch.cumsum(counts, 0, out=pointers[1:])
