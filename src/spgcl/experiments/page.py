@@ -8,7 +8,7 @@ from spgcl.experiments.figures import current_svg, has_figure
 from spgcl.experiments.layouts import tables_of
 from spgcl.experiments.paper import inconsistencies
 from spgcl.experiments.plan import NAMES, plan_of
-from spgcl.experiments.render import Table, markdown
+from spgcl.experiments.render import Cell, Strong, Table, markdown
 from spgcl.experiments.results import Results
 
 # Experiments of the paper itself.
@@ -58,7 +58,10 @@ def _page(found: Mapping[str, Results]) -> str:
 
 
 def _claims_table(found: Mapping[str, Results]) -> Table:
-    rows = [[claim.text, claim.verdict, claim.evidence or "-"] for claim in claims(found)]
+    rows: list[list[Cell]] = []
+    for claim in claims(found):
+        verdict = Strong(claim.verdict) if "not hold" in claim.verdict else claim.verdict
+        rows.append([claim.text, verdict, claim.evidence or "-"])
     return Table("", ["claim", "here", "evidence"], rows, text_columns=3)
 
 

@@ -76,7 +76,7 @@ class Plan:
         graphs: Columns, or rows, small graphs first.
         rows: What is run on each of them.
         seeds: Trainings of each.
-        reads: Other results files with runs that are taken over.
+        reads: Results files of other scripts with runs that are taken over.
         notes: Sentences below the table.
         view: What only the layout reads.
     """

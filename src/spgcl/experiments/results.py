@@ -7,7 +7,7 @@ import platform
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,7 +15,7 @@ import torch
 
 from spgcl.engine.device import accelerator_name
 from spgcl.errors import InputError
-from spgcl.experiments.plan import Plan, Run
+from spgcl.experiments.plan import NAMES, Plan, Run
 from spgcl.methods import resolved_settings
 from spgcl.methods.presets import PRESETS, known_graphs
 from spgcl.runs.record import versions
@@ -67,8 +67,22 @@ def read_lines(path: Path) -> list[Record]:
     return found
 
 
+def _lines_of(path: Path) -> list[Record]:
+    """The records of a file, read once as long as it does not change."""
+    if not path.exists():
+        return []
+    facts = path.stat()
+    return _kept_lines(path, facts.st_mtime_ns, facts.st_size)
+
+
+@lru_cache(maxsize=64)
+def _kept_lines(path: Path, changed: int, size: int) -> list[Record]:
+    del changed, size
+    return read_lines(path)
+
+
 class Results:
-    """What is known of the runs of a plan, from its own results file and those that it takes over."""
+    """What is known of the runs of a plan, from the results of all experiments and what it takes over."""
 
     def __init__(self, plan: Plan, folder: Path) -> None:
         self.plan, self.folder = plan, folder
@@ -114,8 +128,10 @@ class Results:
     def _lines(self) -> tuple[dict[str, Record], dict[str, Record]]:
         """Lines by digest, and those from before there were digests by their settings."""
         by_digest, by_settings = {}, {}
-        for name in (*self.plan.reads, self.plan.name):
-            for line in read_lines(self.folder / f"{name}.jsonl"):
+        # A measurement may have been made for another table; the plan's own file has the last word.
+        others = [name for name in NAMES if name != self.plan.name]
+        for name in (*self.plan.reads, *others, self.plan.name):
+            for line in _lines_of(self.folder / f"{name}.jsonl"):
                 if "digest" in line:
                     by_digest[line["digest"]] = line
                 elif key := _key_of_line(line):
