@@ -10,7 +10,7 @@ from record import read_lines
 from score_tables import BOTH_PROBES, REFERENCE, statistics_cells
 from search_tables import plainly_named
 
-from spgcl.experiments.effects import adjacency_table, epoch_table, mask_table
+from spgcl.experiments.effects import adjacency_sentences, adjacency_table, epoch_table, mask_table
 from spgcl.experiments.figures import write_figure
 from spgcl.experiments.findings import comparable_text, findings_text
 from spgcl.experiments.plan import plan_of
@@ -62,6 +62,11 @@ def draw_statistics(root: Path, results: Path, *, check: bool) -> bool:
         write_figure(comparison_figure(found, REFERENCE), root / FIGURE, text)
         print(f"wrote {FIGURE}.svg and {FIGURE}.png")
     return True
+
+
+def adjacency_text(results: Path) -> str:
+    """What to know of the scores on Chameleon and Squirrel."""
+    return " ".join(adjacency_sentences(Results(plan_of("audit"), results))) or NO_RESULTS
 
 
 def audit_blocks(results: Path) -> dict[str, str]:

@@ -110,6 +110,7 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
             "budget": search_tables.budget_text(searched),
             "paper": score_tables.side_by_side(named, "paper"),
             "tuned": score_tables.side_by_side(named, "tuned"),
+            "adjacency": comparison_tables.adjacency_text(results),
             "statistics": comparison_tables.statistics_text(named),
             "ranks": score_tables.ranks_table(named),
             "tenths": score_tables.tenths_table(measured["tenths"]),

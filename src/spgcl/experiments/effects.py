@@ -62,8 +62,31 @@ def adjacency_table(results: Results) -> Table:
     return Table("Test accuracy under the tuned probe", ["rows", *graphs], rows)
 
 
+def adjacency_sentences(results: Results) -> list[str]:
+    """A sentence per graph: how rows of its adjacency matrix compare with the best method beside them."""
+    chosen = [run for run in results.plan.runs if run.measure in ("adjacency", "scores")]
+    found: dict[str, dict[str, float]] = {}
+    for run in chosen:
+        if lines := results.of_cell(run.row, run.graph):
+            found.setdefault(run.graph, {})["" if run.measure == "adjacency" else run.row] = _tuned(lines)
+    sentences = []
+    for graph, scores in found.items():
+        rows = scores.pop("", None)
+        if rows is not None and scores:
+            best = max(scores, key=lambda name: scores[name])
+            sentences.append(
+                f"On {graph}, rows of the adjacency matrix without any features have {rows:.1f}, "
+                f"{best} {scores[best]:.1f}."
+            )
+    return sentences
+
+
 def _mean(lines: Sequence[Record]) -> str:
-    return f"{fmean(line['scores']['tuned']['test'] for line in lines):.1f}" if lines else "-"
+    return f"{_tuned(lines):.1f}" if lines else "-"
+
+
+def _tuned(lines: Sequence[Record]) -> float:
+    return fmean(line["scores"]["tuned"]["test"] for line in lines)
 
 
 def _measured(results: Results, measure: str) -> list[tuple[str, str, list[Record]]]:
