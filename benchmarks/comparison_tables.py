@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from markdown import NO_RESULTS
-from record import read_lines
 from score_tables import BOTH_PROBES, REFERENCE, statistics_cells
 from search_tables import plainly_named
 
@@ -15,7 +14,7 @@ from spgcl.experiments.figures import write_figure
 from spgcl.experiments.findings import comparable_text, findings_text
 from spgcl.experiments.plan import plan_of
 from spgcl.experiments.render import markdown
-from spgcl.experiments.results import Results
+from spgcl.experiments.results import Results, read_lines
 from spgcl.experiments.statistics import (
     Comparison,
     compare,
