@@ -37,6 +37,9 @@ ORDER = sorted((name for name in METHODS if "steps" in parameters(find(name))), 
 PRESETS = ("published", "validated", "paper", None, EARLIER)
 # Values set by hand that have their own row.
 VARIANTS = {("smoothed", "joined=true"): "smoothed, joined"}
+# What a method has to be compared with: features and their smoothed versions, with no training at all.
+NO_TRAINING = ("raw", "smoothed", "smoothed, joined")
+REFERENCE = "no training"
 BOTH_PROBES = {"paper": "paper's probe", "tuned": "tuned probe"}
 PROTOCOLS = {**BOTH_PROBES, "predictions": "own predictions"}
 Record = dict[str, Any]
@@ -174,6 +177,32 @@ def _equal_budget(records: Sequence[Record], protocol: str) -> dict[str, list[Re
     """
     equal = [record for record in records if not record.get("further")]
     return best_of(equal, protocol, ("published", "validated", DRAWN)).get("spgcl", {})
+
+
+def statistics_cells(records: Sequence[Record], protocol: str) -> dict[str, dict[str, list[float]]]:
+    """Test scores of every retraining by row and graph, of the rows that need no labels, in order.
+
+    The reference is, on each graph, the row without training that is best on validation. SP-GCL has an equal
+    budget.
+    """
+    chosen = best_of(records, protocol)
+    graphs: dict[str, list[Record]] = {}
+    for row in NO_TRAINING:
+        for name, trainings in chosen.pop(row, {}).items():
+            mean = partial(_mean, protocol=protocol, part="validation")
+            if name not in graphs or mean(trainings) > mean(graphs[name]):
+                graphs[name] = trainings
+    unlabelled = {row: found for row, found in chosen.items() if not find(_method_of(row)).supervised}
+    rows = {REFERENCE: graphs, **unlabelled, "spgcl": _equal_budget(records, protocol)}
+    return {
+        row: {
+            name: [_scored(each, protocol)["test"] for each in found[name]]
+            for name in (*HOMOPHILIC, *HETEROPHILIC)
+            if name in found
+        }
+        for row, found in rows.items()
+        if found
+    }
 
 
 def ranks_table(records: Sequence[Record]) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import auto_tables
+import comparison_tables
 import default_tables
 import score_tables
 import search_tables
@@ -110,11 +111,14 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
             "budget": search_tables.budget_text(searched),
             "paper": score_tables.side_by_side(named, "paper"),
             "tuned": score_tables.side_by_side(named, "tuned"),
+            "adjacency": comparison_tables.adjacency_text(results),
+            "statistics": comparison_tables.statistics_text(named),
             "ranks": score_tables.ranks_table(named),
             "tenths": score_tables.tenths_table(measured["tenths"]),
             "search": search_tables.search_text(searched),
             "defaults": default_tables.default_table(searched, scores),
         },
+        "docs/audit.md": comparison_tables.audit_blocks(results),
         "docs/scaling.md": {
             name: section(measured["store"]) for name, section in store_tables.SECTIONS.items()
         },
@@ -161,7 +165,8 @@ def main() -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
             print(f"wrote {name}")
-    if arguments.check and stale:
+    redrawn = comparison_tables.draw_statistics(arguments.root, arguments.results, check=arguments.check)
+    if arguments.check and (stale or redrawn):
         sys.exit(1)
 
 

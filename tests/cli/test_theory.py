@@ -1,3 +1,6 @@
+import sys
+from xml.etree import ElementTree
+
 import pytest
 from commands import answer, output, refusal
 from graphs import write_csv
@@ -43,6 +46,27 @@ def test_the_users_own_graph(capsys, own, name):
 @pytest.mark.parametrize("name", LABELLED)
 def test_labels_are_asked_for(capsys, own, name):
     assert "--labels FILE" in refusal(capsys, "theory", name, *own)
+
+
+@pytest.mark.parametrize("name", THEOREMS)
+def test_every_theorem_is_drawn(capsys, tmp_path, name):
+    drawn = tmp_path / "new" / "plot.svg"
+    record = answer(capsys, "theory", name, "csbm-homophilic", "--plot", drawn)
+    root = ElementTree.parse(drawn).getroot()
+    assert root.tag.endswith("svg")
+    words = " ".join(root.itertext())
+    assert "csbm-homophilic" in words and record["verdict"][0] in words
+
+
+def test_a_plot_is_an_image_of_its_format(capsys, tmp_path):
+    output(capsys, "theory", "bound", "--plot", tmp_path / "bound.PNG")
+    assert (tmp_path / "bound.PNG").read_bytes().startswith(b"\x89PNG")
+    assert "bound.pdf" in refusal(capsys, "theory", "bound", "--plot", tmp_path / "bound.pdf")
+
+
+def test_without_matplotlib_the_extra_is_named(capsys, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert "spgcl[report]" in refusal(capsys, "theory", "similarity", "--plot", tmp_path / "plot.svg")
 
 
 def test_options_reach_the_theorem(capsys):

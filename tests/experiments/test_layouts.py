@@ -94,5 +94,5 @@ def test_without_results_every_table_still_shows_what_the_paper_says(name, tmp_p
     assert tables
     for table in tables:
         assert all(len(row) == len(table.columns) for row in table.rows)
-    if name not in ("table8", "fig-distance", "fig-cover", "fig-topk", "fig-thop"):
+    if name not in ("audit", "table8", "fig-distance", "fig-cover", "fig-topk", "fig-thop"):
         assert re.search(r"\d", str([row[1:] for row in tables[0].rows]))

@@ -3,18 +3,13 @@ import pytest
 from graphs import make_graph, refusing
 from theory_graphs import mixed
 
-import spgcl.theory.concentration as module
+import spgcl.theory.deviations as module
 from spgcl import Graph
 from spgcl.datasets import contextual_block_model
 from spgcl.evaluation import class_mixing
-from spgcl.theory.concentration import (
-    DEGREES,
-    concentration,
-    fitted,
-    node_bounds,
-    printed_product_bounds,
-    product_bounds,
-)
+from spgcl.theory.assumption import fitted
+from spgcl.theory.concentration import DEGREES, concentration
+from spgcl.theory.deviations import node_bounds, printed_product_bounds, product_bounds
 from spgcl.theory.layer import random_layer
 
 

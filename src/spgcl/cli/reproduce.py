@@ -19,7 +19,7 @@ def reproduce(
         list[str],
         typer.Argument(
             metavar="NAME...",
-            help="table1 to table11, fig-distance, fig-cover, fig-topk, fig-thop, or all.",
+            help="table1 to table11, fig-distance, fig-cover, fig-topk, fig-thop, audit, or all.",
         ),
     ],
     quick: Annotated[

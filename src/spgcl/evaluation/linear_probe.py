@@ -39,8 +39,8 @@ from spgcl.evaluation.scores import Scores, SplitScore
 from spgcl.evaluation.stacking import STACK_BYTES, Stack, logits_of, nodes_of, stacks
 
 _SEED = 0
-_EPOCHS = 1000
-_LEARNING_RATE = 5e-4
+EPOCHS = 1000
+LEARNING_RATE = 5e-4
 # So many epochs are trained before all of them are measured on the validation rows in one product.
 _ROUND = 20
 _LOGIT_BYTES = 2**26
@@ -56,8 +56,8 @@ def probe(
     metric: str = "accuracy",
     starts: int | None = None,
     seed: int = _SEED,
-    epochs: int = _EPOCHS,
-    learning_rate: float = _LEARNING_RATE,
+    epochs: int = EPOCHS,
+    learning_rate: float = LEARNING_RATE,
     device: str | torch.device = "cpu",
     progress: Callable[[float], None] | None = None,
 ) -> Scores:
@@ -106,7 +106,7 @@ def predict_first_split(
     weights, biases = initial_weights(len(splits), splits.restarts, num_classes, vectors.shape[1], _SEED)
     first = replace(splits, **{part: getattr(splits, part)[:1] for part in ("train", "validation", "test")})
     (stack,) = _stacks(vectors, targets, first, num_classes)
-    best = _trained(stack, (weights[:1, :1], biases[:1, :1]), metric, _EPOCHS, _LEARNING_RATE)
+    best = _trained(stack, (weights[:1, :1], biases[:1, :1]), metric, EPOCHS, LEARNING_RATE)
     nodes = nodes_of(splits.test[0], device)
     logits = logits_of(vectors, nodes, *best.kept(0, vectors.shape[1]))
     return nodes.cpu().numpy(), logits[0, :, 0].argmax(dim=-1).cpu().numpy()

@@ -1,6 +1,7 @@
 """Figures as SVG and PNG, readable in black and white."""
 
 import hashlib
+import importlib
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 # Lines are told apart by their marks and strokes, not by their colours.
 MARKS = "os^Dv*P"
 STROKES = ("-", "--", "-.", ":", (0, (1, 1)), (0, (5, 1)), (0, (3, 1, 1, 1)))
+_KINDS = ("svg", "png")
 GREYS = ("black", "0.35", "0.55", "0.15", "0.45", "0.65", "0.25")
 
 
@@ -55,15 +57,27 @@ def values_digest(results: Results) -> str:
 
 
 def write_figure(figure: "Figure", stem: Path, description: str = "") -> list[Path]:
-    """Write a figure as STEM.svg and STEM.png: the same bytes for the same values."""
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for kind in ("svg", "png"):
-        path = stem.with_name(f"{stem.name}.{kind}")
-        with replacing(path) as temporary:
-            _save(figure, temporary, kind, stem.name, description)
-        paths.append(path)
+    """Write a figure as STEM.svg and STEM.png, see `save_figure`."""
+    paths = [stem.with_name(f"{stem.name}.{kind}") for kind in _KINDS]
+    for path in paths:
+        save_figure(figure, path, description)
     return paths
+
+
+def save_figure(figure: "Figure", path: Path, description: str = "") -> None:
+    """Write a figure as .svg or .png: the same bytes for the same values."""
+    kind = checked_kind(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as temporary:
+        _save(figure, temporary, kind, path.stem, description)
+
+
+def checked_kind(path: Path) -> str:
+    """The format of a figure by the name of its file."""
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in _KINDS:
+        raise InputError(f"{path} is no figure file; name it .svg or .png")
+    return kind
 
 
 def _save(figure: "Figure", target: Any, kind: str, name: str, description: str) -> None:
@@ -77,12 +91,19 @@ def _save(figure: "Figure", target: Any, kind: str, name: str, description: str)
         figure.savefig(target, format=kind, dpi=150, metadata={**facts, **described})
 
 
-def new_figure(columns: int = 1, **size: Any) -> tuple["Figure", list[Any]]:
-    """An empty figure with panels side by side, and the panels."""
+def require_matplotlib() -> None:
+    """Refuse to draw without it."""
     try:
-        from matplotlib.figure import Figure
+        importlib.import_module("matplotlib.figure")
     except ImportError:
         raise InputError("figures need matplotlib; install it by `pip install 'spgcl[report]'`") from None
+
+
+def new_figure(columns: int = 1, **size: Any) -> tuple["Figure", list[Any]]:
+    """An empty figure with panels side by side, and the panels."""
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(size.get("width", 5.0 * columns), size.get("height", 3.6)), layout="constrained")
     panels = figure.subplots(1, columns, squeeze=False)[0]
     for panel in panels:

@@ -6,6 +6,7 @@ from typing import Any
 
 from spgcl.datasets.entries import entries
 from spgcl.evaluation.scores import PROTOCOLS
+from spgcl.experiments.effects import effect_tables
 from spgcl.experiments.paper import printed, printed_score
 from spgcl.experiments.render import Cell, Strong, Table
 from spgcl.experiments.results import Results
@@ -319,4 +320,5 @@ LAYOUTS: dict[str, Callable[[Results], list[Table]]] = {
     "augmentations": augmentation_tables,
     "sweep": sweep_tables,
     "curves": curve_tables,
+    "audit": effect_tables,
 }

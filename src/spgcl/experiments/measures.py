@@ -29,11 +29,13 @@ from spgcl.engine.device import (
 from spgcl.errors import InputError, Note
 from spgcl.evaluation import Scores, probe, score_predictions, tuned_probe
 from spgcl.evaluation.health import observer
+from spgcl.evaluation.linear_probe import EPOCHS
 from spgcl.evaluation.statistics import edge_homophily, node_homophily
+from spgcl.experiments.audit import Curves, by_rule, joined, pooled_masks, probe_curves, tuned_point
 from spgcl.experiments.plan import Run
 from spgcl.experiments.results import machine
 from spgcl.graph import Graph
-from spgcl.methods import Supervision, find
+from spgcl.methods import Method, Prepared, Supervision, find
 from spgcl.training.fitting import Fitted, fit
 from spgcl.training.loop import Controls
 
@@ -153,6 +155,39 @@ def statistics(run: Run, device: torch.device) -> Record:
     return {"figures": {name: asdict(figure) for name, figure in compare(run.graph, _figures).items()}}
 
 
+def epochs(run: Run, device: torch.device) -> Record:
+    """Train once; scores by the rule that chooses the epoch, of the training and of the probe after it."""
+    dataset = _loaded(run.graph)
+    found: list[Curves] = []
+
+    def observe(method: Method, prepared: Prepared) -> dict[str, float]:
+        found.append(tuned_point(method.embed(prepared), dataset, device))
+        return {}
+
+    every = max(1, run.settings.get("steps", 0) // run.options.get("evaluations", 1))
+    controls = Controls(observe=observe, observe_every=every)
+    fitted, seconds, _ = _trained(run, dataset, device, controls)
+    after = probe_curves(fitted.embed(), dataset, epochs=run.options.get("epochs", EPOCHS))
+    # The first evaluation is that of the untrained network.
+    trained = {"training": by_rule(joined(found[1:])), "evaluations": len(found) - 1} if found[1:] else {}
+    return {**trained, "probe": by_rule(after), "seconds": {"fit": seconds}}
+
+
+def masks(run: Run, device: torch.device) -> Record:
+    """The tuned probe on a split's own test nodes, and on the test nodes of all splits."""
+    dataset = _loaded(run.graph)
+    fitted, _, _ = _trained(run, dataset, device)
+    return pooled_masks(fitted.embed(), dataset)
+
+
+def adjacency(run: Run, device: torch.device) -> Record:
+    """The tuned probe on rows of the adjacency matrix, in which there are no features."""
+    dataset = _loaded(run.graph)
+    task = (dataset.graph.adjacency.toarray(), dataset.labels, dataset.splits)
+    result = tuned_probe(*task, metric=dataset.metric, device=str(device))
+    return {"metric": dataset.metric, "scores": {result.protocol: summary(result)}}
+
+
 def _figures(graph: Graph, labels: NDArray[Any]) -> dict[str, float]:
     return {
         "nodes": graph.num_nodes,
@@ -223,4 +258,7 @@ MEASURES: dict[str, Callable[[Run, torch.device], Record]] = {
     "curves": curves,
     "memory": memory,
     "statistics": statistics,
+    "epochs": epochs,
+    "masks": masks,
+    "adjacency": adjacency,
 }

@@ -16,7 +16,7 @@ from spgcl.methods.presets import known_graphs, preset
 
 NAMES = (
     *(f"table{number}" for number in range(1, 12)),
-    *("fig-distance", "fig-cover", "fig-topk", "fig-thop"),
+    *("fig-distance", "fig-cover", "fig-topk", "fig-thop", "audit"),
 )
 # The preset of a graph that was chosen on validation, else the published one, else the defaults.
 _BEST = ("validated", "published")
@@ -74,7 +74,7 @@ class Plan:
         title: What it shows, one sentence.
         layout: A key of `spgcl.experiments.layouts.LAYOUTS`.
         graphs: Columns, or rows, small graphs first.
-        rows: What is run on each of them.
+        rows: What is run on each of them; a row may have a measure, options, graphs and seeds of its own.
         seeds: Trainings of each.
         reads: Results files of other scripts with runs that are taken over.
         notes: Sentences below the table.
@@ -115,7 +115,8 @@ class Plan:
         method = row.get("method", "")
         for name, given in variants(row):
             chosen = _preset_of(row.get("preset", "best"), method, graph)
-            yield Run(name, self.measure, graph, method, chosen, given, seed, self.options)
+            measure, options = row.get("measure", self.measure), row.get("options", self.options)
+            yield Run(name, measure, graph, method, chosen, given, seed, options)
 
 
 def variants(row: Mapping[str, Any]) -> Iterable[tuple[str, dict[str, Any]]]:
@@ -168,8 +169,8 @@ def _shortened(row: Mapping[str, Any], small: Mapping[str, Any]) -> Mapping[str,
     known = parameters(find(row["method"])) if "method" in row else {}
     given = {name: value for name, value in small.get("set", {}).items() if name in known}
     vary = {**row.get("vary", {}), **small.get("vary", {})} if "vary" in row else {}
-    chosen = {"set": {**row.get("set", {}), **given}, "vary": vary}
-    return {**row, **chosen, **({"graphs": small["graphs"]} if small else {})}
+    own = {name: value for name, value in row.items() if name not in small}
+    return {**own, "set": {**row.get("set", {}), **given}, "vary": vary}
 
 
 @cache

@@ -58,6 +58,17 @@ class Bound:
     norm_bound: float | None
 
     @property
+    def compared(self) -> dict[str, float | None]:
+        """The parts of the bound and the errors, in words."""
+        return {
+            "phi / lambda_K+1": self.spectral_bound,
+            "second term as printed": self.degree_term,
+            "bound as printed": self.bound,
+            "measured error, by degree": self.error,
+            "measured error, uniform": self.uniform_error,
+        }
+
+    @property
     def holds(self) -> bool:
         """Whether the measured error is within the proved part of the bound, up to rounding."""
         return self.spectral_bound is None or self.error <= self.spectral_bound + _ZERO

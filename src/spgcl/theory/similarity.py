@@ -64,6 +64,15 @@ class Similarity:
     exact: Pairs
 
     @property
+    def by_drawing(self) -> dict[str, Pairs]:
+        """The pairs by how they are drawn, in words."""
+        return {
+            "drawn uniformly": self.uniform,
+            "drawn by degree": self.by_degree,
+            "by degree, at a loss of 0": self.exact,
+        }
+
+    @property
     def holds(self) -> bool:
         """Whether the gap over uniformly drawn pairs is at least 1 - phi."""
         return self.uniform.gap >= 1 - self.phi
