@@ -25,6 +25,16 @@ def unknown(kind: str, name: object, choices: Iterable[str]) -> InputError:
     return InputError(f"unknown {kind} {name!r}; {hint}choose from: {', '.join(names)}")
 
 
+def printable(text: object) -> str:
+    r"""Text in one line that a terminal only shows: control characters as in Python, such as \\x1b.
+
+    >>> printable("a\x1b[31m\n b")
+    'a\\x1b[31m b'
+    """
+    line = " ".join(str(text).split())
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+
+
 class Note(UserWarning):
     """Information for the user: a warning in Python, a line `note: ...` on the command line."""
 

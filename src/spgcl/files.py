@@ -207,11 +207,22 @@ def _lock_folder(stack: ExitStack, folder: Path, *, shared: bool) -> os.stat_res
         time.sleep(0.005)
 
 
+def expanded(path: str, where: str) -> Path:
+    """A path that may begin with `~`, as given by an option or a variable."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise InputError(f"{where} is {path!r}, but there is no such home folder; give a full path") from None
+
+
 def user_cache() -> Path:
     """The folder `spgcl` in the user's cache folder."""
     if cache := os.environ.get("XDG_CACHE_HOME"):
-        return Path(cache).expanduser() / "spgcl"
+        return expanded(cache, "XDG_CACHE_HOME") / "spgcl"
     if sys.platform == "win32" and (local := os.environ.get("LOCALAPPDATA")):
         return Path(local) / "spgcl" / "cache"
     caches = "Library/Caches" if sys.platform == "darwin" else ".cache"
-    return Path.home() / caches / "spgcl"
+    try:
+        return Path.home() / caches / "spgcl"
+    except RuntimeError:
+        raise InputError("this user has no home folder; set XDG_CACHE_HOME (and SPGCL_DATA)") from None

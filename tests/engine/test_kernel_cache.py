@@ -1,5 +1,6 @@
 """Compiled kernels are kept from process to process."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -53,3 +54,57 @@ def test_without_a_writable_folder_every_process_compiles(folder: Path) -> None:
         assert compiled_once("a", "sm_90", compiler(calls)) == b"binary of source"
     assert len(calls) == 2
     assert folder.is_file()
+
+
+def stored_binary(folder: Path) -> Path:
+    """A cached binary, which is loaded as long as nobody else can have changed it."""
+    calls: list[str] = []
+    compiled_once("a", "sm_90", compiler(calls))
+    compiled_once("a", "sm_90", compiler(calls))
+    assert len(calls) == 1
+    (stored,) = folder.iterdir()
+    return stored
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there are no such permissions")
+@pytest.mark.parametrize(
+    "change", ["folder of all", "folder of the group", "file of all", "link", "linked folder"]
+)
+def test_binaries_that_others_could_have_written_are_not_loaded(folder: Path, change: str) -> None:
+    stored = stored_binary(folder)
+    if change.startswith("folder"):
+        folder.chmod(0o777 if change.endswith("all") else 0o770)
+    elif change.startswith("file"):
+        stored.chmod(0o666)
+    elif change == "link":
+        stored.rename(folder / "elsewhere")
+        stored.symlink_to(folder / "elsewhere")
+    else:
+        folder.rename(folder.with_name("elsewhere"))
+        folder.symlink_to(folder.with_name("elsewhere"))
+    calls: list[str] = []
+    assert compiled_once("a", "sm_90", compiler(calls)) == b"binary of source" and len(calls) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("whose", ["folder", "file"])
+def test_binaries_of_another_user_are_not_loaded(folder: Path, whose: str) -> None:
+    stored = stored_binary(folder)
+    os.chown(folder if whose == "folder" else stored, 54321, 54321)
+    calls: list[str] = []
+    assert compiled_once("a", "sm_90", compiler(calls)) == b"binary of source" and len(calls) == 1
+
+
+def test_a_binary_under_the_name_of_another_is_not_loaded(folder: Path) -> None:
+    first = stored_binary(folder)
+    calls: list[str] = []
+    compiled_once("b", "sm_90", compiler(calls, "b"))
+    (second,) = [path for path in folder.iterdir() if path != first]
+    second.write_bytes(first.read_bytes())
+    assert compiled_once("b", "sm_90", compiler(calls, "b")) == b"binary of b" and len(calls) == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there are no such permissions")
+def test_the_folder_and_its_files_are_the_users_alone(folder: Path) -> None:
+    stored = stored_binary(folder)
+    assert folder.stat().st_mode & 0o777 == 0o700 and stored.stat().st_mode & 0o777 == 0o600

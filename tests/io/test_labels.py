@@ -83,6 +83,17 @@ def test_parquet_cells_without_a_label(tmp_path, named, column):
     assert labels.tolist() == [1, -1, 0] and names == ("4", "7")
 
 
+@pytest.mark.parametrize("kind", [pa.string_view(), pa.large_string()])
+def test_d12_parquet_text_of_any_type(tmp_path, named, kind):
+    ids, colours = (pa.array(values).cast(kind) for values in (["c", "a", "b"], ["red", "", "blue"]))
+    parquet.write_table(pa.table({"id": ids, "y": colours}), tmp_path / "l.parquet")
+    labels, names = read_labels(tmp_path / "l.parquet", named)
+    assert (labels.tolist(), names) == ([1, -1, 0], ("blue", "red"))
+    edges = {"source": ids, "target": pa.array(["a", "b", "c"]).cast(kind)}
+    parquet.write_table(pa.table(edges), tmp_path / "e.parquet")
+    assert Graph.of(tmp_path / "e.parquet", structural="degree").num_edges == 3
+
+
 def test_parquet_and_arrays(tmp_path, named):
     parquet.write_table(pa.table({"id": ["a", "b", "c"], "y": [1.0, 2.0, 1.0]}), tmp_path / "l.parquet")
     assert read_labels(tmp_path / "l.parquet", named)[0].tolist() == [0, 0, 1]

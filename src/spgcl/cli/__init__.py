@@ -1,5 +1,7 @@
 """The command line: one file per command, errors as one line, exit codes 0, 1, 2 and 130."""
 
+import errno
+import io
 import os
 import sys
 import warnings
@@ -22,7 +24,7 @@ from spgcl.cli.report import report
 from spgcl.cli.reproduce import reproduce
 from spgcl.cli.similar import similar
 from spgcl.cli.theory import app as theory_app
-from spgcl.errors import InputError, Note
+from spgcl.errors import InputError, Note, printable
 
 app = typer.Typer(
     name="spgcl",
@@ -43,6 +45,7 @@ app.command("reproduce")(reproduce)
 app.add_typer(datasets_app, name="datasets")
 app.add_typer(theory_app, name="theory")
 
+_NO_MEMORY = "out of memory; allow this process more (ulimit -v), or choose smaller settings"
 # The base of Typer's errors: new versions bring their own copy of Click, old ones use the installed one.
 ClickError: type[Exception] = typer.BadParameter.__mro__[2]
 
@@ -75,14 +78,21 @@ def run(arguments: Sequence[str], commands: typer.Typer = app, name: str = "spgc
         return int(code or 0)
     except (InputError, OSError) as error:
         return _fail(_one_line(error), 2)
+    except MemoryError:
+        return _fail(_NO_MEMORY, 2)
     except ClickError as error:
         context = getattr(error, "ctx", None)
         hint = f" (see {context.command_path} --help)" if context is not None else ""
         message = error.format_message() if hasattr(error, "format_message") else str(error)
         return _fail(f"{message.rstrip('.') or 'no command given'}{hint}", 2)
+    except SystemExit:
+        # Nobody reads on, as in `spgcl methods | head -1`.
+        return 0
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", 130)
     except Exception as error:
+        if isinstance(error, ImportError) and _lacks_memory(error):
+            return _fail(_NO_MEMORY, 2)
         if os.environ.get("SPGCL_DEBUG"):
             raise
         what = f"internal error: {type(error).__name__}: {_one_line(error)}"
@@ -106,19 +116,44 @@ def _printed_notes() -> Iterator[None]:
         yield
 
 
+def _lacks_memory(error: ImportError) -> bool:
+    return any(words in str(error) for words in ("failed to map", "annot allocate", "out of memory"))
+
+
 def _one_line(error: BaseException) -> str:
-    if isinstance(error, OSError) and error.strerror and error.filename:
-        return f"{error.filename}: {error.strerror.lower()}"
-    return " ".join(str(error).split())
+    if isinstance(error, OSError) and error.strerror:
+        room = "; make room, or write elsewhere" if error.errno == errno.ENOSPC else ""
+        return f"{error.filename or 'standard output'}: {error.strerror.lower()}{room}"
+    return str(error)
 
 
 def _fail(message: str, code: int) -> int:
-    print(f"spgcl: {message}", file=sys.stderr)
+    print(f"spgcl: {printable(message)}", file=sys.stderr)
     return code
 
 
 def main() -> None:
-    """Entry point of the `spgcl` command."""
+    """Run the command line that this process was started with."""
+    _open_streams()
     code = run(sys.argv[1:])
-    sys.stdout.flush()
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        code = code if isinstance(error, BrokenPipeError) else _fail(_one_line(error), 2)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
+
+
+def _open_streams() -> None:
+    """Give closed streams somewhere to write to, and write what an encoding lacks as escapes."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest free number, which no other file may get.
+            os.open(os.devnull, os.O_RDWR)
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w"))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

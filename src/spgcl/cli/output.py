@@ -5,18 +5,25 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from spgcl.errors import printable
+
 # Characters of a bar of reliability 1.
 _BAR = 24
 
 
 def print_json(record: Any) -> None:
     """One JSON value, alone on stdout."""
-    print(json.dumps(record, indent=2, ensure_ascii=False))
+    text = json.dumps(record, indent=2, ensure_ascii=False)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(record, indent=2)
+    print(text)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """A title and a table on stdout: drawn on a terminal, aligned plain text when piped."""
-    print(title)
+    print(printable(title))
     if not rows:
         return
     cells = [[_text(value) for value in row] for row in rows]
@@ -63,7 +70,7 @@ def print_verdict(record: Mapping[str, Any]) -> None:
 
 def note(text: str) -> None:
     """A remark for people, on stderr so that stdout stays clean."""
-    print(f"note: {text}", file=sys.stderr)
+    print(f"note: {printable(text)}", file=sys.stderr)
 
 
 def _is_number(value: Any) -> bool:
@@ -77,4 +84,4 @@ def _text(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else printable(value)

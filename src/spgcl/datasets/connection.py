@@ -14,7 +14,7 @@ from typing import IO, Any
 from urllib.parse import urlsplit
 from urllib.request import Request
 
-from spgcl.errors import InputError
+from spgcl.errors import InputError, printable
 
 # Seconds without a byte, and seconds after which a server has to be quicker than the rate.
 TIMEOUT_SECONDS = 30.0
@@ -86,8 +86,7 @@ def opened(url: str, offset: int) -> Iterator[Response]:
 
 def plain(error: object) -> str:
     """What a server or the system says, as one short line that a terminal can show."""
-    text = " ".join("".join(c if c.isprintable() else " " for c in str(error)).split())
-    return text[:_LONGEST_REASON] or type(error).__name__
+    return printable(error)[:_LONGEST_REASON] or type(error).__name__
 
 
 def _refusal(error: urllib.error.HTTPError) -> Exception:

@@ -9,7 +9,7 @@ from spgcl.datasets.connection import BrokenOffError, NotThereError, opened, req
 from spgcl.datasets.entries import File, Form, entry
 from spgcl.datasets.storage import data_folder, find, matches
 from spgcl.errors import InputError
-from spgcl.files import locked, sync_file, sync_folder, unwritable
+from spgcl.files import expanded, locked, sync_file, sync_folder, unwritable
 
 Progress = Callable[[str, int, int | None], None]
 
@@ -51,7 +51,7 @@ def _mirror_address(mirror: str) -> str:
     if mirror.startswith(("http://", "https://", "file://")):
         require_address(mirror, "--mirror ")
         return mirror.rstrip("/")
-    folder = Path(mirror).expanduser()
+    folder = expanded(mirror, "--mirror")
     if not folder.is_dir():
         raise InputError(f"--mirror {mirror}: neither an http(s) address nor a folder")
     return folder.resolve().as_uri()

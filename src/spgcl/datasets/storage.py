@@ -8,7 +8,7 @@ from typing import Literal
 
 from spgcl.datasets.entries import Entry, File, Form
 from spgcl.errors import InputError
-from spgcl.files import user_cache
+from spgcl.files import expanded, user_cache
 
 State = Literal["ok", "absent", "wrong bytes"]
 
@@ -16,7 +16,7 @@ State = Literal["ok", "absent", "wrong bytes"]
 def data_folder() -> Path:
     """The folder of the benchmark files: SPGCL_DATA, else `spgcl` in the user's cache folder."""
     if chosen := os.environ.get("SPGCL_DATA"):
-        return Path(chosen).expanduser()
+        return expanded(chosen, "SPGCL_DATA")
     return user_cache()
 
 

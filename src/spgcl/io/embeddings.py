@@ -168,7 +168,12 @@ def read_embeddings(folder: str | PathLike[str]) -> tuple[NDArray[np.float32], N
     if len(present) > 1:
         raise InputError(f"{folder}: embeddings in several formats ({', '.join(present)}); keep one")
     path = Path(folder) / f"embeddings.{present[0]}"
-    return _load_array(path) if present[0] == "npy" else _load_table(path)
+    vectors, ids = _load_array(path) if present[0] == "npy" else _load_table(path)
+    if vectors.ndim != 2 or not vectors.size or vectors.dtype.kind != "f":
+        raise InputError(
+            f"{path}: {vectors.dtype} of shape {vectors.shape} are no vectors; fit the run again"
+        )
+    return vectors.astype(np.float32, copy=False), ids
 
 
 def _save_parquet(
@@ -215,9 +220,9 @@ def _load_array(path: Path) -> tuple[NDArray[np.float32], NDArray[Any]]:
         matrix = np.lib.format.read_array(file, allow_pickle=False)
     with opening(nodes, "list of nodes"):
         lines = nodes.read_bytes().decode("utf-8").split("\n")[:-1]
-    if len(lines) != len(matrix):
+    if matrix.shape[:1] != (len(lines),):
         raise InputError(
-            f"{nodes}: {len(lines)} nodes for {len(matrix)} rows of {path.name}; write both again"
+            f"{nodes}: {len(lines)} nodes for {path.name} of shape {matrix.shape}; write both again"
         )
     return matrix, from_arrow(whole_or_text(to_arrow(np.array(lines, dtype=object))))
 

@@ -96,7 +96,8 @@ def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A column without dictionary, its text addressed by four bytes."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    return column.cast(pa.string()) if pa.types.is_large_string(column.type) else column
+    other_text = pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type)
+    return column.cast(pa.string()) if other_text else column
 
 
 def read_ids(table: Table, column: int, *, what: str = "id", exact: bool = False) -> NDArray[Any]:

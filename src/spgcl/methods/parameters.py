@@ -111,6 +111,8 @@ def _of_type(parameter: Parameter, value: Any) -> Any:
         except (TypeError, ValueError, OverflowError):
             pass
         else:
+            if kind is int and abs(number) >= 2**63:
+                raise InputError(f"{parameter.name} is {str(value)[:30]}...; it must be below 2**63")
             # 2.5 steps are refused, 1e3 given as a float is not.
             if not isinstance(value, bool) and (kind is not int or isinstance(value, str) or number == value):
                 return number

@@ -35,7 +35,7 @@ def baselines(material: Material, say: Callable[[str], None]) -> dict[str, dict[
     if path.exists():
         record = read_record(path, Baselines, "remove it; it is computed again")
         if {name: record.get(name) for name in key} == key:
-            return dict(record["rows"])
+            return {name: record["rows"][name] for name in WITHOUT_TRAINING if name in record["rows"]}
     rows = {}
     for name in WITHOUT_TRAINING:
         if name == material.run.method:

@@ -5,6 +5,7 @@ Compiling takes seconds, so binaries are kept in the user's cache folder.
 
 import hashlib
 import os
+import stat
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -14,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from spgcl.errors import InputError
 from spgcl.files import user_cache
 
 _DIGEST_BYTES = 32
@@ -52,7 +54,8 @@ def uses_tf32(numbers: Tensor) -> bool:
 def compiled_once(source: str, target: str, compile_source: Callable[[], bytes]) -> bytes:
     """The binary of a source for a target, from the cache or compiled now.
 
-    A damaged file is compiled again; if the folder cannot be written, nothing is cached.
+    A damaged file is compiled again. If the folder cannot be written, or others could write to it, nothing is
+    cached.
 
     Args:
         source: Text of the source.
@@ -62,7 +65,7 @@ def compiled_once(source: str, target: str, compile_source: Callable[[], bytes])
     name = hashlib.sha256(f"{target}\n{source}".encode()).hexdigest()
     try:
         path = user_cache() / "kernels" / f"{name}.bin"
-    except RuntimeError:
+    except InputError:
         # This user has no home folder.
         return compile_source()
     binary = _read(path)
@@ -73,12 +76,16 @@ def compiled_once(source: str, target: str, compile_source: Callable[[], bytes])
 
 
 def _read(path: Path) -> bytes | None:
+    """The binary, if nobody else can have written it and it is what was stored for this source and target."""
     try:
-        stored = path.read_bytes()
+        _require_own(path.parent.lstat())
+        with os.fdopen(_open_itself(path, os.O_RDONLY), "rb") as file:
+            _require_own(os.fstat(file.fileno()))
+            stored = file.read()
     except OSError:
         return None
     digest, binary = stored[:_DIGEST_BYTES], stored[_DIGEST_BYTES:]
-    return binary if hashlib.sha256(binary).digest() == digest else None
+    return binary if _digest(path, binary) == digest else None
 
 
 def _write(path: Path, binary: bytes) -> None:
@@ -86,8 +93,32 @@ def _write(path: Path, binary: bytes) -> None:
     temporary = path.with_suffix(f".{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        temporary.write_bytes(hashlib.sha256(binary).digest() + binary)
+        _require_own(path.parent.lstat())
+        temporary.unlink(missing_ok=True)
+        with os.fdopen(_open_itself(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+            file.write(_digest(path, binary) + binary)
+            os.fsync(file.fileno())
         temporary.replace(path)
     except OSError:
         with suppress(OSError):
             temporary.unlink()
+
+
+def _digest(path: Path, binary: bytes) -> bytes:
+    """Of the binary and of its name, which stands for source and target: a renamed file does not pass."""
+    return hashlib.sha256(path.name.encode() + binary).digest()
+
+
+def _open_itself(path: Path, flags: int) -> int:
+    """Open a file for its owner only, and not what a link leads to."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+
+
+def _require_own(found: os.stat_result) -> None:
+    """An OSError unless a file or folder belongs to this user and only this user can write to it."""
+    if not hasattr(os, "geteuid"):
+        # On Windows a user's cache folder is the user's.
+        return
+    writable_by_others = stat.S_IMODE(found.st_mode) & (stat.S_IWGRP | stat.S_IWOTH)
+    if found.st_uid != os.geteuid() or writable_by_others or stat.S_ISLNK(found.st_mode):
+        raise PermissionError("not this user's own")
