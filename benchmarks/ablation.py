@@ -58,6 +58,9 @@ WEIGHINGS: dict[str, Weighing] = {
 
 def vectors_of(dataset: Dataset, variant: str) -> NDArray[np.float32]:
     """Vectors of auto, or of a variant."""
+    if variant == "axes alike":
+        with patch("spgcl.methods.auto.FLOOR", 1e4):
+            return auto(dataset)
     if variant == "unscaled columns":
         zeros, ones = np.zeros(dataset.graph.num_features), np.ones(dataset.graph.num_features)
         with patch("spgcl.methods.auto.column_scales", lambda _: (zeros, ones)):
@@ -98,7 +101,7 @@ def main() -> None:
     more = partial(machine, CPU)
     for name in arguments.datasets:
         dataset = spgcl.load(name)
-        for variant in [*WEIGHINGS, "unscaled columns", "and SP-GCL"]:
+        for variant in [*WEIGHINGS, "axes alike", "unscaled columns", "and SP-GCL"]:
             if (name, variant) not in known:
                 scores = measure(dataset, variant)
                 record = {"dataset": name, "variant": variant, **scores, **more()}

@@ -53,7 +53,12 @@ def append(path: Path, record: dict[str, Any]) -> None:
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The records of a results file; none if it does not exist."""
+    """The records of a results file but superseded ones; none if it does not exist."""
+    return [line for line in read_all_lines(path) if "superseded" not in line]
+
+
+def read_all_lines(path: Path) -> list[dict[str, Any]]:
+    """The records of a results file, also those of methods that have changed since."""
     if not path.exists():
         return []
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]

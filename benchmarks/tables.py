@@ -1,4 +1,4 @@
-"""Write the tables of README.md and docs/, and the preset `validated`, from results/.
+"""Write the tables of README.md and docs/, a figure, and the preset `validated`, from results/.
 
 --check writes nothing and exits with 1 if one of them is stale; --full prints every setting that was scored,
 and what the search found for every method.
@@ -18,6 +18,7 @@ from typing import Any
 
 import auto_tables
 import default_tables
+import regret_figure
 import score_tables
 import search_tables
 import speed_tables
@@ -30,6 +31,7 @@ from spgcl.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
 PRESETS = "src/spgcl/methods/presets/validated.toml"
+FIGURE = "docs/auto-regret.svg"
 Record = dict[str, Any]
 
 
@@ -118,6 +120,7 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
     made = {
         root / PRESETS: search_tables.presets_text(searched),
         **reproduction(results, root / "docs"),
+        root / FIGURE: regret_figure.regret_figure(measured["grid"]),
     }
     for name, contents in blocks.items():
         path = root / name
