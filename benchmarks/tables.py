@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import auto_tables
+import criteria_tables
 import default_tables
 import regret_figure
 import score_tables
@@ -103,7 +104,10 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
         "grid": auto_tables.grid_text(measured["grid"]),
     }
     blocks |= {
-        "docs/choosing.md": {"choosing": auto_tables.choosing_table(measured["reliability"], scores)},
+        "docs/choosing.md": {
+            "choosing": auto_tables.choosing_table(measured["reliability"], scores),
+            "criteria": criteria_tables.criteria_table(measured["criteria"]),
+        },
         "README.md": {**summary, "speed": speed_tables.speed_summary(speed_tables.shown(measured["speed"]))},
         "docs/data.md": {"datasets": dataset_table(), "differences": difference_table()},
         "docs/results.md": {
