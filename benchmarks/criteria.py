@@ -19,7 +19,7 @@ import spgcl
 from spgcl import Dataset
 from spgcl.datasets import Splits
 from spgcl.evaluation import hold_out_edges, link_scores, tuned_probe
-from spgcl.evaluation.reliability import vector_reliability
+from spgcl.evaluation.reliability import mean_cosine, vector_reliability
 from spgcl.graph import Graph
 from spgcl.methods.parts.halves import centred_similarities
 from spgcl.training.fitting import Fitted, fit
@@ -95,13 +95,6 @@ def agreement(first: NDArray[np.float32], second: NDArray[np.float32]) -> float:
     one, other = (centred_similarities(torch.as_tensor(unit(rows))) for rows in (first, second))
     norm = float(one.square().sum() * other.square().sum()) ** 0.5
     return float((one * other).sum()) / max(norm, 1e-12)
-
-
-def mean_cosine(rows: NDArray[np.float32]) -> float:
-    """Mean cosine similarity of two different nodes: 1 if all vectors point in one direction."""
-    kept = unit(rows)
-    count = len(kept)
-    return float((np.square(kept.sum(axis=0)).sum() - np.square(kept).sum()) / (count * (count - 1)))
 
 
 def effective_rank(rows: NDArray[np.float32]) -> float:
