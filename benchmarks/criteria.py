@@ -6,6 +6,7 @@ is trained three times: on the graph with two seeds, and without a tenth of the 
 python benchmarks/criteria.py cora chameleon-filtered
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,7 @@ def without_columns(graph: Graph, hidden: NDArray[np.bool_]) -> Graph:
 
 def columns_of(graph: Graph, chosen: NDArray[np.bool_]) -> NDArray[np.float32]:
     """Some feature columns, dense."""
-    columns = graph.features[:, np.flatnonzero(chosen)]
+    columns: Any = graph.features[:, np.flatnonzero(chosen)]
     return np.asarray(columns.toarray() if sparse.issparse(columns) else columns, dtype=np.float32)
 
 
@@ -93,7 +94,7 @@ def unit(rows: NDArray[np.float32]) -> NDArray[np.float64]:
 def agreement(first: NDArray[np.float32], second: NDArray[np.float32]) -> float:
     """Unbiased linear CKA of rows of length 1."""
     one, other = (centred_similarities(torch.as_tensor(unit(rows))) for rows in (first, second))
-    norm = float(one.square().sum() * other.square().sum()) ** 0.5
+    norm = math.sqrt(one.square().sum() * other.square().sum())
     return float((one * other).sum()) / max(norm, 1e-12)
 
 
