@@ -23,7 +23,7 @@ from spgcl.evaluation import tuned_probe
 from spgcl.experiments.measures import summary
 from spgcl.experiments.results import append, machine, read_lines
 from spgcl.methods.auto import Auto
-from spgcl.methods.parts import weights
+from spgcl.methods.parts import halves, weights
 from spgcl.methods.parts.channels import CHANNELS
 
 SPLITS = 3
@@ -58,13 +58,25 @@ WEIGHINGS: dict[str, Weighing] = {
 }
 
 
+HALVED = ("agreements", "axis_reliabilities")
+ALIKE, UNSCALED, LEARNING = "axes alike", "unscaled columns", "and SP-GCL"
+VARIANTS = (*WEIGHINGS, ALIKE, UNSCALED, LEARNING)
+
+
 def vectors_of(dataset: Dataset, variant: str) -> NDArray[np.float32]:
     """Vectors of auto, or of a variant."""
-    if variant == "unscaled columns":
-        zeros, ones = np.zeros(dataset.graph.num_features), np.ones(dataset.graph.num_features)
-        with patch("spgcl.methods.auto.column_scales", lambda _: (zeros, ones)):
+    if variant == ALIKE:
+        with patch("spgcl.methods.auto.FLOOR", 1e4):
             return auto(dataset)
-    if variant == "and SP-GCL":
+    if variant == UNSCALED:
+        zeros, ones = np.zeros(dataset.graph.num_features), np.ones(dataset.graph.num_features)
+        # Its halves are others, which are not remembered.
+        with (
+            patch("spgcl.methods.auto.column_scales", lambda _: (zeros, ones)),
+            patch.multiple("spgcl.methods.auto", **{part: getattr(halves, part) for part in HALVED}),
+        ):
+            return auto(dataset)
+    if variant == LEARNING:
         vectors = unit(auto(dataset))
         learning = Dataset(dataset.name, dataset.graph.with_features(vectors), dataset.labels, dataset.splits)
         settings = {"encoder": "mlp", "layers": 1, "hidden": 512, "normalise_features": False}
@@ -86,6 +98,18 @@ def unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray(rows / np.maximum(lengths, np.finfo(np.float32).tiny), dtype=np.float32)
 
 
+def remembered(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that keeps its first result: halves of a graph say the same to every variant."""
+    kept: list[Any] = []
+
+    def recall(*arguments: Any, **settings: Any) -> Any:
+        if not kept:
+            kept.append(function(*arguments, **settings))
+        return kept[0]
+
+    return recall
+
+
 def measure(dataset: Dataset, variant: str) -> dict[str, Any]:
     """Scores of a variant on the first splits."""
     parts = dataset.splits
@@ -100,9 +124,11 @@ def main() -> None:
     more = partial(machine, CPU)
     for name in arguments.datasets:
         dataset = spgcl.load(name)
-        for variant in [*WEIGHINGS, "unscaled columns", "and SP-GCL"]:
+        once: dict[str, Any] = {part: remembered(getattr(halves, part)) for part in HALVED}
+        for variant in VARIANTS:
             if (name, variant) not in known:
-                scores = measure(dataset, variant)
+                with patch.multiple("spgcl.methods.auto", **once):
+                    scores = measure(dataset, variant)
                 record = {"dataset": name, "variant": variant, **scores, **more()}
                 command = command_line("ablation.py", arguments.results)
                 append(arguments.results, {**record, "command": command})

@@ -6,6 +6,7 @@ from statistics import fmean
 from typing import Any
 
 from markdown import NO_RESULTS, table
+from regret_figure import regret_of
 from score_tables import BOTH_PROBES, Group, grouped
 
 from spgcl.datasets.entries import entries
@@ -96,7 +97,7 @@ def grid_text(lines: Sequence[Record]) -> str:
     """How far auto is behind the best of its rivals, in all and by homophily and signal."""
     if not lines:
         return NO_RESULTS
-    regrets = {line["graph"]: _regret(line) for line in lines}
+    regrets = {line["graph"]: regret_of(line) for line in lines}
     within = 100 * fmean(regret <= 1 for regret in regrets.values())
     trained = sum("spgcl" in line["scores"] for line in lines)
     words = (
@@ -114,11 +115,6 @@ def grid_text(lines: Sequence[Record]) -> str:
         for homophily in sorted({homophily for homophily, _ in cells})
     ]
     return f"{words}\n\n{table(['homophily', *[f'signal {signal:g}' for signal in signals]], rows)}"
-
-
-def _regret(line: Record) -> float:
-    tests = {name: scores["test"] for name, scores in line["scores"].items()}
-    return float(max(test for name, test in tests.items() if name != "auto") - tests["auto"])
 
 
 def _regret_cell(regrets: Sequence[float]) -> str:

@@ -1,6 +1,7 @@
 """Auto and methods without training with few labels per class, under the tuned probe.
 
-One line per graph, method and number of labels, appended to results/few_labels.jsonl. Ten random splits:
+One line per graph, method and number of labels, appended to results/few_labels.jsonl; a graph and method
+that have lines are skipped. Ten random splits:
 as many nodes per class for validation as for training, the others for the test.
 
 python benchmarks/few_labels.py cora chameleon
@@ -17,7 +18,7 @@ from trainings import embeddings_of, graphs_parser
 import spgcl
 from spgcl.datasets import Splits
 from spgcl.evaluation import tuned_probe
-from spgcl.experiments.results import append, machine
+from spgcl.experiments.results import append, machine, read_lines
 from spgcl.methods import resolved_settings
 
 COUNTS = (5, 20, 100)
@@ -51,9 +52,12 @@ def main() -> None:
     arguments = graphs_parser(__doc__, RESULTS / "few_labels.jsonl").parse_args()
     cpu = torch.device("cpu")
     more = {**machine(cpu), "command": command_line("few_labels.py", arguments.results)}
+    known = {(line["dataset"], line["method"]) for line in read_lines(arguments.results)}
     for name in arguments.datasets:
         dataset = spgcl.load(name)
         for label, (method, given) in METHODS.items():
+            if (name, label) in known:
+                continue
             vectors = embeddings_of(dataset, method, resolved_settings(method, None, name, given), 0, cpu)
             for count in COUNTS:
                 splits = few(dataset.labels, count)

@@ -1,4 +1,4 @@
-"""Write the tables of README.md and docs/, and the preset `validated`, from results/.
+"""Write the tables of README.md and docs/, a figure, and the preset `validated`, from results/.
 
 --check writes nothing and exits with 1 if one of them is stale; --full prints every setting that was scored,
 and what the search found for every method.
@@ -18,7 +18,9 @@ from typing import Any
 
 import auto_tables
 import comparison_tables
+import criteria_tables
 import default_tables
+import regret_figure
 import score_tables
 import search_tables
 import speed_tables
@@ -32,6 +34,7 @@ from spgcl.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
 PRESETS = "src/spgcl/methods/presets/validated.toml"
+FIGURE = "docs/auto-regret.svg"
 Record = dict[str, Any]
 
 
@@ -104,7 +107,10 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
         "grid": auto_tables.grid_text(measured["grid"]),
     }
     blocks |= {
-        "docs/choosing.md": {"choosing": auto_tables.choosing_table(measured["reliability"], scores)},
+        "docs/choosing.md": {
+            "choosing": auto_tables.choosing_table(measured["reliability"], scores),
+            "criteria": criteria_tables.criteria_table(measured["criteria"]),
+        },
         "README.md": {**summary, "speed": speed_tables.speed_summary(speed_tables.shown(measured["speed"]))},
         "docs/data.md": {"datasets": dataset_table(), "differences": difference_table()},
         "docs/results.md": {
@@ -127,6 +133,7 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
     made = {
         root / PRESETS: search_tables.presets_text(searched),
         **reproduction(results, root / "docs"),
+        root / FIGURE: regret_figure.regret_figure(measured["grid"]),
     }
     for name, contents in blocks.items():
         path = root / name

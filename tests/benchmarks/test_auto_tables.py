@@ -1,8 +1,11 @@
 """Tables about auto from lines whose outcome is known."""
 
+from xml.etree import ElementTree
+
 import auto_tables
 import pytest
 from markdown import NO_RESULTS
+from regret_figure import MOST, regret_figure
 
 EMPTY = (auto_tables.beside_table, auto_tables.ablation_table, auto_tables.grid_text)
 
@@ -69,6 +72,25 @@ def test_regret_is_against_the_best_of_the_others():
     text = auto_tables.grid_text([line(0, 80.0, raw=81.0, spgcl=60.0), line(1, 80.0, raw=70.0, joined=83.0)])
     assert text.startswith("On 2 graphs, SP-GCL trained on 1 of them, the mean regret is 2.00 points")
     assert "on 50 %" in text and "| 0.1 | 2.0 (2) |" in text
+
+
+def test_the_figure_has_a_dot_per_graph_higher_the_further_auto_is_ahead():
+    def line(graph, auto, best):
+        scores = {name: {"test": test} for name, test in (("auto", auto), ("raw", best), ("joined", 50.0))}
+        return {"graph": graph, "parameters": {"homophily": 0.1, "signal": 1.0}, "scores": scores}
+
+    lines = [line(0, 80.0, 82.0), line(1, 80.0, 78.5), line(2, 60.0, 90.0), line(3, 60.0, 60.0 + MOST)]
+    drawing = regret_figure(lines)
+    found = {
+        int(circle[0][0].text.split(":")[0].removeprefix("graph ")): float(circle[1])
+        for circle in (
+            (list(element), element.get("cy"))
+            for element in ElementTree.fromstring(drawing).iter("{http://www.w3.org/2000/svg}circle")
+        )
+        if circle[0]
+    }
+    assert found[1] < found[0] < found[2] == found[3]
+    assert drawing == regret_figure(lines[::-1])
 
 
 def test_the_verdict_of_each_graph_stands_beside_its_scores():

@@ -8,8 +8,8 @@ import spgcl
 from spgcl.datasets.synthetic import contextual_block_model
 from spgcl.errors import InputError
 from spgcl.evaluation import split_half
-from spgcl.evaluation.reliability import vector_reliability
-from spgcl.evaluation.verdict import CHANCE, DEGREES_COUNT, verdict
+from spgcl.evaluation.reliability import mean_cosine, vector_reliability
+from spgcl.evaluation.verdict import CHANCE, COLLAPSED, DEGREES_COUNT, on_vectors, verdict
 from spgcl.methods.parts.channels import CHANNELS
 
 
@@ -75,3 +75,16 @@ def test_vectors_have_a_reliability_if_their_method_can_embed_the_halves():
         found[name] = vector_reliability(method, dataset.graph, repeats=2)
     assert found["fastrp"] is None
     assert found["auto"]["reliability"] > found["raw"]["reliability"] + 0.02
+
+
+def test_the_mean_cosine_of_two_nodes_is_that_of_a_naive_loop():
+    rows = np.random.default_rng(0).normal(size=(12, 5)).astype(np.float32)
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    wanted = np.mean([unit[i] @ unit[j] for i in range(12) for j in range(12) if i != j])
+    assert mean_cosine(rows) == pytest.approx(wanted, abs=1e-4)
+    assert mean_cosine(np.full((12, 5), 3.0, np.float32)) == 1
+
+
+def test_vectors_that_are_nearly_all_equal_are_named():
+    assert "collapsed" in on_vectors(COLLAPSED)[0]
+    assert on_vectors(COLLAPSED - 1e-4) == []

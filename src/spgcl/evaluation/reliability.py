@@ -42,6 +42,14 @@ def split_half(
     return {"channels": channels, "verdict": verdict(channels)}
 
 
+def mean_cosine(vectors: Any) -> float:
+    """Mean cosine similarity of two different nodes: 1 if all vectors point in one direction."""
+    rows = torch.nn.functional.normalize(comparable_rows(torch.as_tensor(vectors).double()), dim=1)
+    count = len(rows)
+    pairs = rows.sum(dim=0).square().sum() - rows.square().sum()
+    return round(float(pairs) / max(1, count * (count - 1)), 4)
+
+
 def vector_reliability(
     method: Method,
     graph: Graph,

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 CHANCE = 0.01
 # From this weight on, degrees count.
 DEGREES_COUNT = 0.1
+# From this mean cosine similarity of two nodes on, vectors are nearly all equal.
+COLLAPSED = 0.99
 NEARBY = ("one hop", "two hops", "neighbours", "their neighbours")
 
 Channels = Mapping[str, Mapping[str, float]]
@@ -38,6 +40,16 @@ def verdict(channels: Channels) -> list[str]:
         *_degrees(channels),
         weights,
         "Try: auto, then spgcl, which learns on smoothed features.",
+    ]
+
+
+def on_vectors(mean_cosine: float) -> list[str]:
+    """A sentence if the mean cosine similarity of two nodes shows that vectors are nearly all equal."""
+    if mean_cosine < COLLAPSED:
+        return []
+    return [
+        f"The vectors are nearly all equal (mean cosine similarity {mean_cosine:.3f}): the training may have "
+        "collapsed. Try: fewer steps, a lower learning rate, or auto."
     ]
 
 

@@ -50,7 +50,15 @@ def _locked(file: IO[bytes]) -> Iterator[None]:
 
 
 def read_lines(path: Path) -> list[Record]:
-    """The records of a results file; none if it does not exist. A line cut short by a kill is left out."""
+    """The records of a results file but superseded ones; none if it does not exist."""
+    return [line for line in read_all_lines(path) if "superseded" not in line]
+
+
+def read_all_lines(path: Path) -> list[Record]:
+    """The records of a results file, also those of methods that have changed since.
+
+    A line cut short by a kill is left out.
+    """
     if not path.exists():
         return []
     text = path.read_text(encoding="utf-8")

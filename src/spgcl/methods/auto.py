@@ -136,6 +136,7 @@ class Auto(Method[PreparedAuto]):
         mixing = length * mixing @ rotation.to(mixing)
         parts = zip(turns, torch.split(mixing, self.widths), strict=True)
         _fill(self.mixing, torch.cat([turn @ part for turn, part in parts]))
+        self.learned.fill_(1)
 
     def _turns(self, scaled: Graph, channels: Sequence[Tensor], sample: Tensor) -> list[Tensor]:
         """Per channel, its principal axes, each as long as it is reliable and a floor.

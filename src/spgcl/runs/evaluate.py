@@ -12,7 +12,8 @@ from spgcl.engine.device import scoring_device
 from spgcl.errors import InputError, note
 from spgcl.evaluation import cluster, knn, link_scores, probe, score_predictions, split_half, tuned_probe
 from spgcl.evaluation.checks import task_digest
-from spgcl.evaluation.reliability import vector_reliability
+from spgcl.evaluation.reliability import mean_cosine, vector_reliability
+from spgcl.evaluation.verdict import on_vectors
 from spgcl.files import replacing, steady
 from spgcl.graph import Graph
 from spgcl.io.shards import has_shards, read_shards
@@ -118,7 +119,7 @@ def evaluate_run(
     if held_out is not None:
         record["link_prediction"] = link_scores(embeddings, *held_out)
     if loaded.labels is None:
-        record |= without_labels(folder, run, loaded.graph, device)
+        record |= without_labels(folder, run, loaded.graph, embeddings, device)
     require_unchanged(folder, run)
     return record
 
@@ -143,14 +144,19 @@ def _splits_of(splits: Splits, scored: slice | NDArray[np.bool_]) -> Splits:
     return Splits(train, validation, test, source=splits.source)
 
 
-def without_labels(folder: Path, run: Run, graph: Graph, device: str = "auto") -> dict[str, Any]:
-    """What can be said of a run without labels: how reliable its graph and its vectors are."""
+def without_labels(
+    folder: Path, run: Run, graph: Graph, embeddings: NDArray[np.float32], device: str = "auto"
+) -> dict[str, Any]:
+    """What can be said of a run without labels: how reliable its graph and its vectors are, and how alike."""
     if isinstance(graph, Store):
         return run.findings or split_half(sampled_graph(graph), device=scoring_device(device))
     trained_on = training_graph(graph, run.graph["options"], run.hold_out_edges, run.seed)[0]
     target = scoring_device(device)
     vectors = vector_reliability(load_method(folder).to(target), trained_on, device=target)
-    return {**(run.findings or split_half(trained_on, device=target)), "vectors": vectors}
+    found = run.findings or split_half(trained_on, device=target)
+    cosine = mean_cosine(embeddings)
+    sentences = [*found["verdict"], *on_vectors(cosine)]
+    return {**found, "verdict": sentences, "vectors": vectors, "mean_cosine": cosine}
 
 
 def require_same_nodes(node_ids: NDArray[Any], graph: Graph, folder: Path, run: Run) -> None:

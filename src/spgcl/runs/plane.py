@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from spgcl.engine.axes import leading_axes
 from spgcl.engine.similarity import LARGEST, SMALLEST
 from spgcl.errors import InputError
 from spgcl.io.embeddings import Coordinates
@@ -15,9 +16,6 @@ from spgcl.io.embeddings import Coordinates
 # Axes are computed from at most this many rows, spread evenly; all rows are then projected on them.
 _MOST_ROWS = 100_000
 _BLOCK_ROWS = 2**16
-# With more axes than needed, the leading ones are close to exact after a few iterations.
-_OVERSAMPLED = 8
-_ITERATIONS = 4
 
 
 def principal_components(vectors: NDArray[np.float32], count: int) -> NDArray[np.float32]:
@@ -30,10 +28,7 @@ def principal_components(vectors: NDArray[np.float32], count: int) -> NDArray[np
     sample = np.linspace(0, len(matrix) - 1, min(len(matrix), _MOST_ROWS)).astype(np.int64)
     rows = matrix if len(sample) == len(matrix) else matrix[torch.from_numpy(sample)]
     centre = rows.mean(dim=0)
-    rank = min(count + _OVERSAMPLED, *rows.shape)
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(0)
-        axes = torch.pca_lowrank(rows - centre, q=rank, center=False, niter=_ITERATIONS)[2][:, :count]
+    axes = leading_axes(rows - centre, count, torch.Generator().manual_seed(0))
     axes *= axes.gather(0, axes.abs().argmax(dim=0, keepdim=True)).sign()
     found = np.zeros((len(matrix), count), dtype=np.float32)
     for start in range(0, len(matrix), _BLOCK_ROWS):

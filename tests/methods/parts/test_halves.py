@@ -7,7 +7,14 @@ from graphs import CPU, make_graph
 
 from spgcl.graph import Graph
 from spgcl.methods.parts.channels import CHANNELS, COARSE, Surroundings
-from spgcl.methods.parts.halves import agreements, centred_similarities, channels_on, halves, incomparable
+from spgcl.methods.parts.halves import (
+    agreements,
+    axis_reliabilities,
+    centred_similarities,
+    channels_on,
+    halves,
+    incomparable,
+)
 from spgcl.methods.parts.weights import SHRINKAGE, UNCERTAINTY, channel_weights
 
 NAMES = list(CHANNELS)
@@ -108,6 +115,37 @@ def test_noise_has_reliability_0_and_copies_have_1():
     # Neighbours in one half are strangers to those in the other.
     near = NAMES.index("neighbours")
     assert found[:, near, near].mean() == pytest.approx(0, abs=0.02)
+
+
+def test_axes_are_as_reliable_as_the_correlation_of_their_coordinates():
+    graph, nodes = make_graph(40, 6, num_edges=90), torch.arange(5, 30)
+    basis = torch.linalg.qr(torch.as_tensor(np.random.default_rng(0).normal(size=(6, 6)))).Q.float()
+
+    def features(half):
+        return [torch.tensor(half.features)]
+
+    (found,) = axis_reliabilities(graph, features, [basis], nodes, repeats=3, seed=4)
+    wanted, generator = np.zeros((3, 6)), np.random.default_rng(4)
+    for repeat in range(3):
+        first, second = halves(graph, generator)
+        for axis in range(6):
+            coordinates = [half.features[5:30] @ basis[:, axis].numpy() for half in (first, second)]
+            wanted[repeat, axis] = np.corrcoef(*coordinates)[0, 1]
+    np.testing.assert_allclose(found, wanted.mean(axis=0).clip(min=0), atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_axis_of_copies_repeats_itself_and_axes_of_noise_do_not():
+    def features(half):
+        return [torch.tensor(half.features)]
+
+    mean, constant = torch.full((64, 1), 1 / 8.0), torch.zeros(64, 1)
+    for columns, value in (("copies", 1.0), ("noise", 0.0)):
+        graph = repeated(columns, num_nodes=4000)
+        nodes = torch.arange(graph.num_nodes)
+        bases = [torch.cat([mean, constant], dim=1)]
+        (found,) = axis_reliabilities(graph, features, bases, nodes, repeats=5, seed=0)
+        assert found.tolist() == [pytest.approx(value, abs=0.1), 0]
 
 
 def test_the_order_of_nodes_and_columns_changes_no_channel():

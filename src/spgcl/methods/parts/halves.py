@@ -106,7 +106,7 @@ def axis_reliabilities(
 def _standardised(columns: Tensor) -> Tensor:
     """Columns around their means, of length 1; constant ones become 0."""
     centred = columns - columns.mean(dim=0)
-    lengths = torch.linalg.norm(centred, dim=0)
+    lengths: Tensor = torch.linalg.norm(centred, dim=0)
     return centred / lengths.where(lengths > 1e-6 * len(columns) ** 0.5, torch.inf)
 
 
