@@ -7,7 +7,10 @@ import pytest
 import torch
 from made_methods import TINY_POOLS
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
 from torch_geometric.data import Data
 
 import spgcl
@@ -347,3 +350,66 @@ def test_running_out_of_memory_names_the_setting():
     graph = Graph.from_edges([0, 1], [1, 2], np.ones((3, 2), np.float32))
     with pytest.raises(InputError, match=r"negatives$"):
         Embedder("gmi", steps=1, hidden=4, negatives=10**17).fit(graph)
+
+
+class NodeVectors(TransformerMixin, BaseEstimator):
+    """Vectors of some nodes of one graph, as in docs/recipes.md: folds are sets of nodes."""
+
+    def __init__(self, graph=None, embedder=None):
+        self.graph, self.embedder = graph, embedder
+
+    def fit(self, nodes, y=None):
+        del nodes, y
+        self.vectors_ = clone(self.embedder).fit_transform(self.graph)
+        return self
+
+    def transform(self, nodes):
+        return self.vectors_[np.ravel(nodes)]
+
+
+def test_a_grid_search_tunes_an_embedder_in_a_pipeline():
+    graph, labels = SOURCES["graph"](), np.arange(NUM_NODES) % 2
+    vectors = NodeVectors(graph, Embedder(**TINY))
+    pipeline = Pipeline([("vectors", vectors), ("classes", LogisticRegression())])
+    grid = {"vectors__embedder__hidden": [4, 8], "vectors__embedder__method": ["spgcl"]}
+    search = GridSearchCV(pipeline, grid, cv=2).fit(np.arange(NUM_NODES)[:, None], labels)
+    assert search.best_params_["vectors__embedder__hidden"] in (4, 8)
+    assert search.predict([[3], [4]]).shape == (2,)
+
+
+def test_an_embedder_is_a_step_that_takes_graphs():
+    labels = np.arange(NUM_NODES) % 2
+    model = make_pipeline(Embedder(**TINY), LogisticRegression()).fit(SOURCES["graph"](), labels)
+    assert model.predict(SOURCES["pyg"]()).shape == (NUM_NODES,)
+    assert "Embedder" in repr(model)
+
+
+@pytest.mark.parametrize("method", ["spgcl", "gcn"])
+def test_a_saved_model_embeds_the_same(tmp_path, method):
+    settings = TINY if method == "spgcl" else {"steps": 2, "hidden": 4, "device": "cpu"}
+    graph = SOURCES["graph"]()
+    model = Embedder(method, seed=np.int64(3), **settings).fit(graph, np.arange(NUM_NODES) % 2)
+    read = Embedder.load(model.save(tmp_path / "model"))
+    assert np.array_equal(read.transform(graph), model.transform(graph))
+    assert read.classes_ == model.classes_ and read.get_params()["hidden"] == settings["hidden"]
+    # It is a run to the commands, too.
+    assert spgcl.open(tmp_path / "model").embed(graph).vectors.shape[0] == NUM_NODES
+    with pytest.raises(InputError, match="not empty"):
+        model.save(tmp_path / "model")
+    with pytest.raises(InputError, match="not fitted"):
+        Embedder().save(tmp_path / "other")
+
+
+def test_a_run_of_the_command_is_loaded_as_a_model(tmp_path):
+    graph = SOURCES["graph"]()
+    run = spgcl.fit(graph, out=tmp_path / "run", **TINY)
+    assert np.array_equal(Embedder.load(run.folder).transform(graph), run.vectors)
+
+
+def test_representations_are_short():
+    dataset = load("csbm-homophilic")
+    many = Embedder(hidden=8, steps=2, hops=1, positives=3, negatives=4, dropout=0.1, layers=1)
+    for value in (dataset, dataset.splits, dataset.graph, many, Embedder()):
+        assert len(repr(value)) < 300 and "\n" not in repr(value) and "array" not in repr(value)
+    for value in (dataset, dataset.graph, many):
+        assert value._repr_html_().startswith("<table>")

@@ -12,17 +12,23 @@ _EXPORTS = {
     "Graph": "spgcl.graph",
     "InputError": "spgcl.errors",
     "METHODS": "spgcl.methods",
+    "compare": "spgcl.face.compare",
+    "fit": "spgcl.face.fit",
     "load": "spgcl.datasets",
+    "open": "spgcl.face.run",
     "probe": "spgcl.evaluation",
 }
+# A function that is called otherwise where it is defined, as its name is one of Python's own.
+_RENAMED = {"open": "open_run"}
 
-__all__ = [*sorted(_EXPORTS), "__version__"]
+# Without `open`: a star import must not replace Python's own.
+__all__ = [*sorted(_EXPORTS.keys() - _RENAMED.keys()), "__version__"]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _EXPORTS:
         raise AttributeError(f"module 'spgcl' has no attribute {name!r}")
-    return getattr(importlib.import_module(_EXPORTS[name]), name)
+    return getattr(importlib.import_module(_EXPORTS[name]), _RENAMED.get(name, name))
 
 
 def __dir__() -> list[str]:

@@ -2,19 +2,26 @@
 
 import warnings
 from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from spgcl.datasets.dataset import Dataset, random_splits
+from spgcl.display import facts
 from spgcl.engine.device import choose_device
 from spgcl.errors import InputError, NoFeaturesError, unknown
 from spgcl.graph import Graph
 from spgcl.graph.checks import checked_seed
 from spgcl.io.labels import number_labels
 from spgcl.methods import Supervision, find, parameters, resolved_settings
+from spgcl.runs.fit import describe_source
+from spgcl.runs.record import Run, load_method, read_run, save_method, write_run
 from spgcl.training.fitting import Fitted, as_learned, embed, fit
+from spgcl.training.loop import History
 
 
 class Embedder:
@@ -99,13 +106,14 @@ class Embedder:
         supervised = find(self.method).supervised and y is not None
         labels, names = number_labels(y, source.num_nodes, origin="y") if supervised else (None, ())
         dataset = graph.name if isinstance(graph, Dataset) else ""
+        task = None if labels is None else _supervision(graph, labels, names)
         fitted = fit(
             self.method,
             source,
             settings=resolved_settings(self.method, self.preset, dataset, self._settings),
             seed=checked_seed(self.seed),
             device=choose_device(self.device),
-            supervision=None if labels is None else _supervision(graph, labels, names),
+            supervision=task,
             precision=self.precision,
             deterministic=self.deterministic,
         )
@@ -113,29 +121,99 @@ class Embedder:
         self.method_, self.history_ = fitted.method, fitted.history
         self.labels_, self.classes_ = labels, names
         self.n_features_in_, self.feature_names_in_ = source.num_features, source.feature_names
-        self._fitted_on, self._directed = source.digest, source.directed
+        self._record = Run(
+            dataset=dataset,
+            method=self.method,
+            preset=self.preset,
+            settings=dict(fitted.settings),
+            seed=checked_seed(self.seed),
+            graph={**describe_source("", {}, None, source), "class_names": list(names)},
+            device=self.device,
+            threads=torch.get_num_threads(),
+            precision=self.precision,
+            deterministic=self.deterministic,
+            status="finished",
+            steps=len(fitted.history.losses),
+            history={"loss": fitted.history.losses},
+        )
+        if task is not None:
+            self._record.supervision = task.record()
         return fitted
 
     def transform(self, graph: Any) -> NDArray[np.float32]:
         """Embeddings of the nodes of this graph, in row order; it may have new nodes or be another graph."""
-        if not hasattr(self, "method_"):
-            raise InputError("this Embedder is not fitted yet; call fit first")
-        given = self._read(graph)
+        self._require_fitted()
+        given, recorded = self._read(graph), self._record.graph
         source = as_learned(
             given,
-            digest=self._fitted_on,
-            directed=self._directed,
+            digest=recorded["digest"],
+            directed=recorded["directed"],
             num_features=self.n_features_in_,
             feature_names=self.feature_names_in_,
         )
         if source is not given:
             warnings.warn(source.notes[-1], stacklevel=2)
         device = choose_device(self.device)
-        return embed(self.method, self.method_, source, device, digest=self._fitted_on)
+        return embed(self.method, self.method_, source, device, digest=recorded["digest"])
 
     def fit_transform(self, graph: Any, y: Any = None) -> NDArray[np.float32]:
         """Train on a graph and embed its nodes."""
         return self._fit(graph, y).embed()
+
+    def save(self, folder: str | PathLike[str]) -> Path:
+        """Write the trained model as a run without embeddings: `spgcl embed` and `load` read it."""
+        self._require_fitted()
+        path = Path(folder)
+        if path.exists() and any(path.iterdir()):
+            raise InputError(f"{path} exists and is not empty; choose another folder")
+        path.mkdir(parents=True, exist_ok=True)
+        save_method(path, self.method_, self._record)
+        write_run(path, self._record)
+        return path
+
+    @classmethod
+    def load(cls, folder: str | PathLike[str]) -> Self:
+        """The trained model of a folder that `save`, `spgcl.fit` or the command `fit` wrote.
+
+        Labels are not part of it: `labels_` is None.
+        """
+        path = Path(folder)
+        run = read_run(path)
+        device = run.device if run.device in ("auto", "mps") else "auto"
+        loaded = cls(
+            run.method,
+            seed=run.seed,
+            device=device,
+            precision=run.precision,
+            deterministic=run.deterministic,
+            **run.settings,
+        )
+        loaded.method_ = load_method(path).to(choose_device(device))
+        loaded.history_ = History(losses=run.history.get("loss", []), finished=run.status == "finished")
+        loaded.labels_, loaded.classes_ = None, tuple(run.graph.get("class_names", ()))
+        loaded.n_features_in_ = run.graph["num_features"]
+        loaded.feature_names_in_ = tuple(run.graph["feature_names"])
+        loaded._record = run
+        return loaded
+
+    def _require_fitted(self) -> None:
+        if not hasattr(self, "method_"):
+            raise InputError("this Embedder is not fitted yet; call fit first")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "method_")
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn asks of a step of a pipeline: a transformer, of graphs, with few checks."""
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type="transformer",
+            target_tags=TargetTags(required=False),
+            transformer_tags=TransformerTags(),
+            input_tags=InputTags(two_d_array=False),
+            no_validation=True,
+        )
 
     def _read(self, graph: Any) -> Graph:
         """A graph; features may be missing only if the method ignores them."""
@@ -147,8 +225,15 @@ class Embedder:
             return Graph.of(graph, structural="degree")
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
-        return f"Embedder({given})"
+        default = Embedder()
+        own = {name: getattr(self, name) for name in self._OWN if name != "method"}
+        changed = {name: value for name, value in own.items() if value != getattr(default, name)}
+        words = [f"{name}={value!r}" for name, value in (changed | self._settings).items()]
+        return f"Embedder({', '.join([repr(self.method), *words])})"
+
+    def _repr_html_(self) -> str:
+        state = "fitted" if hasattr(self, "method_") else "not fitted"
+        return facts(f"Embedder, {state}", self.get_params())
 
 
 def _require_known(method: str, settings: Mapping[str, Any]) -> None:

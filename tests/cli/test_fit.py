@@ -10,7 +10,7 @@ from commands import answer, output, refusal, settings
 from graphs import write_csv
 
 import spgcl
-from spgcl.cli.fit import _stopping
+from spgcl.cli.watching import stopping as _stopping
 
 QUICK = ["--threads", 1, *settings(hidden=8, pool_size=64, seeds=16, hops=1)]
 

@@ -14,7 +14,8 @@ from spgcl.runs.record import load_method
 
 QUICK = ["--steps", "6", "--set", "hidden=4", "--threads", "1"]
 SCORE_KEYS = {
-    *("dataset", "method", "protocol", "metric", "mean", "std", "std_over", "splits", "split_source", "task")
+    *("dataset", "method", "protocol", "metric", "mean", "std", "std_over", "splits", "split_source"),
+    *("task", "others", "baselines"),
 }
 
 

@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from graphs import write_csv
 import spgcl
 from spgcl.cli import run
 from spgcl.datasets.entries import entries
+from spgcl.errors import Note
 from spgcl.methods import find, parameters
 
 ROOT = Path(__file__).parents[2]
@@ -73,7 +75,9 @@ def test_the_blocks_of_a_document_run(path, tmp_path, monkeypatch, use_threads):
         if block.quick:
             run_quickly(block)
         elif block.language == "python":
-            exec(compile(block.text, block.place, "exec"), namespace)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", Note)
+                exec(compile(block.text, block.place, "exec"), namespace)
         else:
             run_shell(block)
 

@@ -210,7 +210,7 @@ BROKEN = [
     ("e.csv", b"PAR1\0\0\0\0PAR1", {}, "binary data"),
     ("e.csv.gz", gzip.compress(b"0,1\n" * 999, mtime=0)[:-20], {}, "not a readable gzip file"),
     ("e.parquet", "a,b\n0,1\n", {}, "not a readable Parquet file"),
-    ("e.json", "{}", {}, "'.json'", ".csv, .tsv"),
+    ("e.docx", "{}", {}, "'.docx'", ".csv, .tsv"),
     ("cora", "0 1", {}, "spgcl.load("),
     ("e.csv", "0,1\n", {"feature_attributes": ["x"]}, "feature_attributes=['x']", "--attributes"),
 ]

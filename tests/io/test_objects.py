@@ -6,6 +6,7 @@ from graphs import arcs_of, refusing
 from scipy import sparse
 from torch_geometric.data import Batch, Data, HeteroData
 
+from spgcl.errors import Note
 from spgcl.graph import Graph
 from spgcl.io import read_graph
 
@@ -121,7 +122,8 @@ def test_networkx_with_attributes_and_weights():
 
 def test_networkx_direction_and_parallel_edges():
     arcs = networkx.DiGraph([(5, 3), (3, 9)])
-    graph = read_graph(arcs, structural="degree")
+    with pytest.warns(Note, match="the DiGraph is read as undirected"):
+        graph = read_graph(arcs, structural="degree")
     assert graph.node_ids.tolist() == [5, 3, 9] and arcs_of(graph) == BOTH_WAYS
     assert "2 edges listed one way only now go both ways" in graph.notes[0]
     assert arcs_of(read_graph(arcs, structural="degree", directed=True)) == {(0, 1): 1, (1, 2): 1}

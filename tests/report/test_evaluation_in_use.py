@@ -83,7 +83,8 @@ def test_scores_by_other_probes_or_of_other_labels_have_charts_of_their_own(labe
     content = compare_runs(
         [(folder, read_run(labelled), record) for folder, record in zip(folders, records, strict=True)]
     )
-    *charts, table = content["sections"][0]["items"]
+    charts, (table, *paired) = content["sections"][0]["items"][:3], content["sections"][0]["items"][3:]
+    assert [row[0] for row in paired[0]["rows"]] == ["d"] and paired[0]["rows"][0][1] == "+0.00"
     assert [[row["name"] for row in chart["rows"]] for chart in charts] == [["a", "d"], ["b"], ["c"]]
     assert [row[4] for row in table["rows"]] == [
         f"{probe} probe" for probe in ("tuned", "paper's", "tuned", "tuned")

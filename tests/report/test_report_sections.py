@@ -23,7 +23,6 @@ from spgcl.evaluation import (
 )
 from spgcl.methods import METHODS
 from spgcl.methods.parts.channels import CHANNELS
-from spgcl.report.baselines import baselines
 from spgcl.report.curves import training
 from spgcl.report.homophily import count_pairs, homophily, row_fractions
 from spgcl.report.paper import Quoted, paper_figure
@@ -31,6 +30,7 @@ from spgcl.report.reliability import without_labels
 from spgcl.report.scores import evaluation, first_split
 from spgcl.report.summary import headline, repeating_command, summary
 from spgcl.report.verdict import verdict, with_majority
+from spgcl.report.verdict import without_training as baselines
 from spgcl.report.words import judgement, score_rows
 from spgcl.report.write import silent
 from spgcl.runs.fit import DECIDING

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from spgcl import __version__
+from spgcl.cli.compare import compare
 from spgcl.cli.datasets import app as datasets_app
 from spgcl.cli.embed import embed
 from spgcl.cli.evaluate import evaluate
@@ -35,6 +36,7 @@ app = typer.Typer(
 )
 app.command("fit")(fit)
 app.command("eval")(evaluate)
+app.command("compare")(compare)
 app.command("embed")(embed)
 app.command("similar")(similar)
 app.command("inspect")(inspect)

@@ -1,14 +1,23 @@
 """`spgcl eval`: linear probe, k-NN, clustering and link prediction; supervised runs by their predictions."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from spgcl.cli.options import DeviceOption, JsonOption, LabelsOption, ThreadsOption, start_on
+from spgcl.cli.options import (
+    DeviceOption,
+    JsonOption,
+    LabelOption,
+    LabelsOption,
+    MetricOption,
+    SplitsOption,
+    ThreadsOption,
+    start_on,
+)
 from spgcl.cli.output import print_json, print_table, print_verdict
-from spgcl.cli.progress import progress_line
-from spgcl.errors import InputError
+from spgcl.cli.progress import Update, progress_line
 
 
 def evaluate(
@@ -20,44 +29,52 @@ def evaluate(
         ),
     ] = "paper",
     labels: LabelsOption = None,
+    label: LabelOption = None,
+    id_: Annotated[
+        str | None, typer.Option("--id", help="Column of node ids in labels (default: that of the run).")
+    ] = None,
+    metric: MetricOption = None,
+    splits: SplitsOption = None,
+    only: Annotated[
+        str | None,
+        typer.Option("--only", help="Parts to compute: probe,baselines,knn,clustering,links,reliability."),
+    ] = None,
     device: DeviceOption = "auto",
     threads: ThreadsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Score a run's embeddings with labels that training never saw, or say what can be said without."""
-    from spgcl.runs.evaluate import evaluate_run, labelled, over_retrainings, run_folders, write_evaluation
+    from spgcl.runs.evaluate import PARTS, Asked
+    from spgcl.runs.evaluate import evaluate as score
 
     start_on("cpu", threads)
-    folders = run_folders(run)
-    loaded = labelled(*next(iter(folders.items())), labels)
-    records = []
-    for folder in folders:
-        with progress_line(f"probe of {folder}", total=1.0, amount="fraction", quiet=json) as update:
-            progress = update and (lambda fraction, update=update: update(completed=fraction))
-            records.append(evaluate_run(folder, folders[folder], loaded, protocol, device, progress))
-    record = over_retrainings(records) if len(records) > 1 else records[0]
-    unwritten = None
-    for folder, scores in (dict(zip(folders, records, strict=True)) | {run: record}).items():
-        try:
-            write_evaluation(folder, scores, folders.get(folder))
-        except InputError as error:
-            unwritten = error
-    if json:
-        print_json(record)
-    else:
-        _show(record)
-    # Scores took a while to compute: they are printed even if they cannot be written.
-    if unwritten:
-        raise unwritten
+    parts = tuple(only.split(",")) if only else PARTS
+    asked = Asked(protocol, labels, label, id_, metric, splits, parts)
+    with progress_line(f"probe of {run}", total=1.0, amount="fraction", quiet=json) as update:
+        evaluated = score(run, asked, device, update and partial(_advance, update))
+    try:
+        evaluated.write()
+    finally:
+        # Scores took a while to compute: they are printed even if they cannot be written.
+        if json:
+            print_json(evaluated.record)
+        else:
+            _show(evaluated.record)
+
+
+def _advance(update: Update, folder: Path, fraction: float) -> None:
+    update(completed=fraction, description=f"probe of {folder}")
 
 
 def _show(record: dict[str, Any]) -> None:
-    from spgcl.report.words import SCORE_COLUMNS, score_rows
+    from spgcl.report.words import SCORE_COLUMNS, judgement, score_rows
 
     title = f"{record['method']} on {record['dataset']}"
-    if "mean" in record:
+    if "split_source" in record:
         title += f" ({record['split_source']} splits)"
     print_table(title, SCORE_COLUMNS, score_rows(record))
+    for sentence in judgement(record):
+        print(sentence)
     for single in record.get("retrainings", [record]):
         if "verdict" in single:
             print_verdict(single)

@@ -1,14 +1,10 @@
 """`spgcl fit`: train on a graph and write the run."""
 
-import os
 import shlex
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -25,14 +21,13 @@ from spgcl.cli.options import (
     takes_options,
 )
 from spgcl.cli.output import note, print_json, print_table
-from spgcl.cli.progress import progress_line
+from spgcl.cli.watching import watched
 from spgcl.runs.options import GraphOptions
 
 if TYPE_CHECKING:
     from spgcl.runs.plan import Request
     from spgcl.runs.record import Run
     from spgcl.scale.engines import Engine
-    from spgcl.training.loop import Controls
 
 
 @dataclass(frozen=True)
@@ -52,7 +47,12 @@ class FitOptions:
     seed: Annotated[
         int, typer.Option("--seed", min=0, max=2**63 - 1, help="Determines all random draws.")
     ] = 0
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Number of trainings, one folder each.")] = 1
+    seeds: Annotated[
+        int,
+        typer.Option(
+            "--retrainings", "--seeds", min=1, help="Trainings with seeds of their own, a folder each."
+        ),
+    ] = 1
     embedding_format: Annotated[
         Literal["parquet", "npy", "csv"], typer.Option("--format", help="File format of the embeddings.")
     ] = "parquet"
@@ -148,7 +148,7 @@ def _train(
 
         require_plotly()
     planned = plan(request)
-    watch = partial(_watch, quiet=as_json)
+    watch = partial(watched, quiet=as_json)
     done = []
     for folder, run in carry_out(
         planned, watch=watch, save_every=save_every, observe_every=observe_every, engine=engine
@@ -164,28 +164,6 @@ def _train(
         page = write_report([planned.folder], None, Wanted(device=page_on))["report"]
     has_labels = planned.loaded.labels is not None or done[0][1].graph["labels"] is not None
     return partial(_print_result, planned.folder, done, page, has_labels=has_labels, as_json=as_json)
-
-
-@contextmanager
-def _watch(run: "Run", *, quiet: bool) -> "Iterator[Controls]":
-    """Progress and Ctrl-C of one training."""
-    from spgcl.training.loop import Controls
-
-    steps = run.settings.get("steps", 0)
-    with (
-        progress_line(
-            f"{run.dataset} {run.method}",
-            total=steps,
-            amount="steps",
-            tail="loss {task.fields[loss]:.4f}",
-            keep=True,
-            quiet=quiet or not steps,
-            loss=float("nan"),
-        ) as update,
-        _stopping(trains=steps > 0) as stop,
-    ):
-        progress = update and (lambda step, loss: update(completed=step, loss=loss))
-        yield Controls(progress=progress, stop=stop)
 
 
 def _print_result(
@@ -215,29 +193,3 @@ def _print_result(
         return
     needed = "" if has_labels or done[0][1].hold_out_edges else " [--labels FILE]"
     print(f"next: spgcl eval {shlex.quote(str(folder))}{needed}")
-
-
-@contextmanager
-def _stopping(*, trains: bool) -> Iterator[Callable[[], bool]]:
-    """The first Ctrl-C stops training after the current step, or at once if nothing is trained.
-
-    The second one ends the process.
-    """
-    asked = False
-
-    def ask(signum: int, frame: FrameType | None) -> None:
-        del signum, frame
-        nonlocal asked
-        if asked:
-            os._exit(130)
-        if not trains:
-            raise KeyboardInterrupt
-        asked = True
-        # Not through `sys.stderr`: the signal may have interrupted a write to it.
-        os.write(2, b"\nnote: stopping after this step; Ctrl-C again stops immediately\n")
-
-    earlier = signal.signal(signal.SIGINT, ask)
-    try:
-        yield lambda: asked
-    finally:
-        signal.signal(signal.SIGINT, earlier)

@@ -12,13 +12,11 @@ def inspect(
     graph: GraphArgument, *, options: GraphOptions, labels: LabelsOption = None, json: JsonOption = False
 ) -> None:
     """Describe a graph: size, degrees, where its signal is, and with labels its homophily."""
-    from spgcl.runs.inspect import inspected
-    from spgcl.runs.sources import resolve
+    from spgcl.runs.inspect import inspect_graph
 
-    loaded = resolve(graph, options, labels, on_disk=True)
-    for remark in loaded.graph.notes:
+    record = inspect_graph(graph, options, labels)
+    for remark in record["notes"]:
         note(remark)
-    record = inspected(loaded)
     if json:
         print_json(record)
     else:
@@ -33,7 +31,7 @@ def _rows(record: dict[str, Any]) -> list[list[str]]:
         ["nodes", f"{record['nodes']:,}"],
         ["edges", f"{record['edges']:,} {'directed' if record['directed'] else 'undirected'}"],
         ["edge weights", "yes" if record["weighted"] else "no"],
-        ["features", f"{record['features']:,}, {100 * record['feature_density']:.3g}% nonzero"],
+        ["features", _features(record)],
         [
             "degree",
             f"{degree['min']:,} to {degree['max']:,}, mean {degree['mean']:.2f}, median {degree['median']:g}",
@@ -45,19 +43,25 @@ def _rows(record: dict[str, Any]) -> list[list[str]]:
     return rows + _label_rows(record) if "classes" in record else rows
 
 
+def _features(record: dict[str, Any]) -> str:
+    if not record["features"]:
+        return "none"
+    return f"{record['features']:,}, {100 * record['feature_density']:.3g}% nonzero"
+
+
 def _label_rows(record: dict[str, Any]) -> list[list[str]]:
     counts = record["class_counts"]
     names = record.get("class_names") or [str(value) for value in range(len(counts))]
     shown = [f"{name}: {count:,}" for name, count in zip(names, counts, strict=True)]
-    transformed = record["transformed"]
-    nodes = f"{transformed['anchors']:,} {'sampled nodes' if transformed['sampled'] else 'nodes'}"
-    what = f"top {transformed['positives']} by {transformed['hops']}-hop features, {nodes}"
     rows = [
         ["classes", f"{record['classes']:,} ({', '.join(shown[:10])}{', ...' if len(shown) > 10 else ''})"],
         ["edge homophily", f"{record['edge_homophily']:.3f}"],
         ["node homophily", f"{record['node_homophily']:.3f}"],
-        ["transformed homophily", f"{transformed['homophily']:.3f} ({what})"],
     ]
+    if transformed := record.get("transformed"):
+        nodes = f"{transformed['anchors']:,} {'sampled nodes' if transformed['sampled'] else 'nodes'}"
+        what = f"top {transformed['positives']} by {transformed['hops']}-hop features, {nodes}"
+        rows.append(["transformed homophily", f"{transformed['homophily']:.3f} ({what})"])
     if record["unlabelled_nodes"]:
         rows.insert(1, ["unlabelled nodes", f"{record['unlabelled_nodes']:,}"])
     return rows

@@ -24,6 +24,17 @@ DeviceOption = Annotated[
 LabelsOption = Annotated[
     Path | None, typer.Option("--labels", help="Labels by node id: .csv, .tsv, .parquet or .npy.")
 ]
+LabelOption = Annotated[
+    str | None, typer.Option("--label", help="Column of classes in labels (default: the only other one).")
+]
+SplitsOption = Annotated[
+    str | None,
+    typer.Option("--splits", help="60/20/20 (percent), 5-fold, or a file: parts by node id, .npz masks."),
+]
+MetricOption = Annotated[
+    Literal["accuracy", "balanced_accuracy", "macro_f1", "roc_auc"] | None,
+    typer.Option("--metric", help="What validation chooses by and test is scored by (default: accuracy)."),
+]
 SetOption = Annotated[list[str] | None, typer.Option("--set", help="A hyper-parameter, name=value.")]
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from spgcl.cli.options import DeviceOption, JsonOption, LabelsOption, ThreadsOption, start_on
+from spgcl.cli.options import DeviceOption, JsonOption, LabelOption, LabelsOption, ThreadsOption, start_on
 from spgcl.cli.output import print_json
 from spgcl.cli.progress import progress_line
 
@@ -18,6 +18,7 @@ def report(
         typer.Option("--out", help="File to write (default: RUN/report.html; comparison.html for several)."),
     ] = None,
     labels: LabelsOption = None,
+    label: LabelOption = None,
     nodes: Annotated[
         Path | None,
         typer.Option("--nodes", help="Table by node id whose columns can colour the map."),
@@ -40,7 +41,7 @@ def report(
     from spgcl.report.write import Wanted, silent, write_report
 
     start_on("cpu", threads)
-    wanted = Wanted(labels, nodes, id_, projection, tensorboard, device)
+    wanted = Wanted(labels, label, nodes, id_, projection, tensorboard, device)
     title = str(runs[0]) if len(runs) == 1 else f"{len(runs)} runs"
     with progress_line(title, tail="{task.fields[stage]}", quiet=json, stage="") as update:
         say = (lambda stage: update(stage=stage)) if update else silent

@@ -6,11 +6,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from spgcl.display import facts
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.graph.checks import checked_seed
 
-Metric = Literal["accuracy", "roc_auc"]
+Metric = Literal["accuracy", "roc_auc", "balanced_accuracy", "macro_f1"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +43,9 @@ class Splits:
     def __len__(self) -> int:
         return len(self.train)
 
+    def __repr__(self) -> str:
+        return f"Splits({len(self)} {self.source} splits of {self.train.shape[1]:,} nodes)"
+
     @property
     def restarts(self) -> int:
         """Restarts of a classifier per split in the paper's protocol: ten if there is one split."""
@@ -69,6 +73,14 @@ class Dataset:
     def num_classes(self) -> int:
         """Number of classes."""
         return int(self.labels.max()) + 1
+
+    def __repr__(self) -> str:
+        return f"Dataset({self.name!r}, {self.graph!r}, {self.num_classes} classes, {self.splits!r})"
+
+    def _repr_html_(self) -> str:
+        splits = f"{len(self.splits)} {self.splits.source}"
+        pairs = {"graph": repr(self.graph), "classes": self.num_classes, "splits": splits}
+        return facts(self.name, {**pairs, "metric": self.metric})
 
 
 def random_splits(
@@ -102,6 +114,28 @@ def random_splits(
         _refuse_few(max(map(len, groups), default=0), fractions, f"{percent} splits", stratified=stratified)
     source = f"seeded{' stratified' if stratified else ''} {percent}"
     return Splits(train=masks[0], validation=masks[1], test=masks[2], source=source)
+
+
+def k_fold_splits(labels: NDArray[Any], folds: int, *, seed: int) -> Splits:
+    """Seeded, stratified folds: each is the test part once, the next one validates, the others train."""
+    labels = np.asarray(labels)
+    if folds < 3:
+        raise InputError(f"{folds}-fold leaves no training part; give 3 folds or more, such as 5-fold")
+    generator = np.random.default_rng(checked_seed(seed))
+    fold = np.full(len(labels), -1)
+    dealt = 0
+    for value in np.unique(labels[labels >= 0]):
+        nodes = generator.permutation(np.flatnonzero(labels == value))
+        # Classes continue where the last one ended, so that folds are equally large.
+        fold[nodes] = (dealt + np.arange(len(nodes))) % folds
+        dealt += len(nodes)
+    if dealt < folds:
+        raise InputError(f"{dealt} labelled nodes are too few for {folds} folds; give fewer folds")
+    test = fold == np.arange(folds)[:, None]
+    validation = np.roll(test, -1, axis=0)
+    return Splits(
+        (fold >= 0) & ~test & ~validation, validation, test, source=f"seeded stratified {folds}-fold"
+    )
 
 
 def _part_sizes(count: int, fractions: tuple[float, float, float]) -> tuple[int, int, int]:

@@ -34,7 +34,7 @@ from spgcl.engine.optimiser import Adam
 from spgcl.engine.recording import captured, side_stream
 from spgcl.errors import InputError
 from spgcl.evaluation.checks import checked_task
-from spgcl.evaluation.metrics import MEASURES
+from spgcl.evaluation.metrics import MEASURES, other_scores
 from spgcl.evaluation.scores import Scores, SplitScore
 from spgcl.evaluation.stacking import STACK_BYTES, Stack, logits_of, nodes_of, stacks
 
@@ -187,11 +187,12 @@ class _Best:
             nodes = nodes_of(splits.test[split], vectors.device)
             logits = logits_of(vectors, nodes, *self.kept(index, vectors.shape[1]))
             tests = 100 * MEASURES[self.metric](logits, labels[nodes][None])[0]
+            others = other_scores(logits, labels[nodes][None], self.metric)
             columns = (100 * self.validation[index], tests, self.epochs[index])
-            rows = zip(*(column.tolist() for column in columns), strict=True)
+            rows = zip(*(column.tolist() for column in columns), others, strict=True)
             records += [
-                SplitScore(split, start, validation, test, epoch=epoch)
-                for start, (validation, test, epoch) in enumerate(rows)
+                SplitScore(split, start, validation, test, epoch=epoch, others=other)
+                for start, (validation, test, epoch, other) in enumerate(rows)
             ]
         return records
 

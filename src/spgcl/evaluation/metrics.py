@@ -1,4 +1,4 @@
-"""Accuracy and ROC-AUC of many classifiers at once, and agreement of clusters with classes."""
+"""Accuracy, ROC-AUC and scores by class of many classifiers at once; agreement of clusters with classes."""
 
 from collections.abc import Callable
 
@@ -34,7 +34,57 @@ def roc_auc(logits: Tensor, labels: Tensor) -> Tensor:
     return wins / (positive.sum(dim=-1) * negative.sum(dim=-1))
 
 
-MEASURES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"accuracy": accuracy, "roc_auc": roc_auc}
+def balanced_accuracy(logits: Tensor, labels: Tensor) -> Tensor:
+    """Mean over the classes of the labels of the fraction that is found, shape (splits, starts).
+
+    Args:
+        logits: Shape (splits, rows, starts, classes).
+        labels: Shape (splits, rows); -1 marks a row that is padding.
+    """
+    counts = _counts_by_class(logits, labels)
+    own = counts.sum(dim=3)
+    found = counts.diagonal(dim1=2, dim2=3) / own.clamp(min=1)
+    return found.sum(dim=2) / (own > 0).sum(dim=2)
+
+
+def macro_f1(logits: Tensor, labels: Tensor) -> Tensor:
+    """Mean of the F1 scores of all classes that are labels or predictions, shape (splits, starts).
+
+    Args:
+        logits: Shape (splits, rows, starts, classes).
+        labels: Shape (splits, rows); -1 marks a row that is padding.
+    """
+    counts = _counts_by_class(logits, labels)
+    either = counts.sum(dim=3) + counts.sum(dim=2)
+    scores = 2 * counts.diagonal(dim1=2, dim2=3) / either.clamp(min=1)
+    return scores.sum(dim=2) / (either > 0).sum(dim=2)
+
+
+def _counts_by_class(logits: Tensor, labels: Tensor) -> Tensor:
+    """How many rows of each class are predicted as each, shape (splits, starts, classes, classes)."""
+    classes = logits.shape[-1]
+    predicted = logits.argmax(dim=-1).transpose(1, 2)
+    pairs = labels.clamp(min=0)[:, None] * classes + predicted
+    known = (labels >= 0)[:, None].expand_as(pairs).double()
+    counts = known.new_zeros(*pairs.shape[:2], classes**2).scatter_add_(2, pairs, known)
+    return counts.view(*pairs.shape[:2], classes, classes)
+
+
+MEASURES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "accuracy": accuracy,
+    "roc_auc": roc_auc,
+    "balanced_accuracy": balanced_accuracy,
+    "macro_f1": macro_f1,
+}
+# Reported beside any score, as classes may be of uneven size.
+BY_CLASS = ("balanced_accuracy", "macro_f1")
+
+
+def other_scores(logits: Tensor, labels: Tensor, metric: str) -> list[dict[str, float]]:
+    """The measures by class other than `metric` in percent, one record per restart of a single split."""
+    named = [name for name in BY_CLASS if name != metric]
+    values = [(100 * MEASURES[name](logits, labels)[0]).tolist() for name in named]
+    return [dict(zip(named, row, strict=True)) for row in zip(*values, strict=True)]
 
 
 def normalised_mutual_information(classes: Tensor, clusters: Tensor) -> float:

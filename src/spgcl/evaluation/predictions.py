@@ -7,7 +7,7 @@ import torch
 from spgcl.datasets.dataset import Splits
 from spgcl.errors import InputError
 from spgcl.evaluation.checks import checked_task
-from spgcl.evaluation.metrics import MEASURES
+from spgcl.evaluation.metrics import MEASURES, other_scores
 from spgcl.evaluation.scores import Scores, SplitScore
 from spgcl.evaluation.stacking import nodes_of
 
@@ -36,5 +36,9 @@ def score_predictions(class_scores: Any, labels: Any, splits: Splits, *, metric:
         parts = [nodes_of(masks[split], "cpu") for masks in (splits.validation, splits.test)]
         found = [MEASURES[metric](logits[nodes, split][None], targets[nodes][None])[0] for nodes in parts]
         pairs = (100 * torch.stack(found, dim=1)).tolist()
-        records += [SplitScore(split, start, *pair) for start, pair in enumerate(pairs)]
+        others = other_scores(logits[parts[1], split][None], targets[parts[1]][None], metric)
+        records += [
+            SplitScore(split, start, validation, test, others=other)
+            for start, ((validation, test), other) in enumerate(zip(pairs, others, strict=True))
+        ]
     return Scores.of(records, metric=metric, protocol="predictions", starts_of="training starts")

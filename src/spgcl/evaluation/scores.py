@@ -7,7 +7,12 @@ from typing import Any, Literal
 import numpy as np
 
 # Metrics and protocols of stored records, and how they are displayed.
-METRICS = {"accuracy": "accuracy", "roc_auc": "ROC-AUC"}
+METRICS = {
+    "accuracy": "accuracy",
+    "roc_auc": "ROC-AUC",
+    "balanced_accuracy": "balanced accuracy",
+    "macro_f1": "macro-F1",
+}
 PROTOCOLS = {"paper": "paper's probe", "tuned": "tuned probe", "predictions": "own predictions"}
 
 
@@ -20,6 +25,7 @@ class SplitScore:
         validation: Score on the validation part, the only one that choices depend on.
         epoch: Epoch whose weights were kept, counted from 1, if epochs were compared.
         strength: L2 strength that was kept, if strengths were compared.
+        others: Test scores of the same classifier by other metrics.
     """
 
     split: int
@@ -28,6 +34,7 @@ class SplitScore:
     test: float
     epoch: int | None = None
     strength: float | None = None
+    others: dict[str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -70,13 +77,22 @@ class Scores:
             splits=tuple(records),
         )
 
+    @property
+    def others(self) -> dict[str, float]:
+        """Mean test scores of the same classifiers by other metrics."""
+        known = [score.others for score in self.splits if score.others]
+        return {name: float(np.mean([one[name] for one in known])) for name in (known[0] if known else {})}
+
     def as_record(self) -> dict[str, Any]:
         """Plain values for JSON, without the fields that are empty for this protocol."""
-        record = asdict(self)
+        record = {**asdict(self), **({"others": self.others} if self.others else {})}
         record["splits"] = [
             {name: value for name, value in score.items() if value is not None} for score in record["splits"]
         ]
         return record
+
+    def __repr__(self) -> str:
+        return f"Scores({self})"
 
     def __str__(self) -> str:
         count = len({(score.split if self.std_over == "splits" else score.start) for score in self.splits})

@@ -11,7 +11,7 @@ from spgcl.engine.device import is_accelerator
 from spgcl.engine.similarity import comparable_rows
 from spgcl.errors import InputError
 from spgcl.evaluation.checks import checked_task
-from spgcl.evaluation.metrics import MEASURES
+from spgcl.evaluation.metrics import MEASURES, other_scores
 from spgcl.evaluation.minimise import minimise
 from spgcl.evaluation.scores import Scores, SplitScore
 from spgcl.evaluation.stacking import Stack, logits_of, nodes_of, stacks
@@ -66,7 +66,8 @@ def tuned_probe(
             logits = logits_of(vectors, nodes, weights[index, [kept]], biases[index, [kept]])
             test = float(MEASURES[metric](logits, targets[nodes][None])[0, 0])
             score = 100 * float(validation[index, kept])
-            records.append(SplitScore(split, 0, score, 100 * test, strength=ordered[kept]))
+            (others,) = other_scores(logits, targets[nodes][None], metric)
+            records.append(SplitScore(split, 0, score, 100 * test, strength=ordered[kept], others=others))
         if progress:
             progress(len(records) / len(splits))
     return Scores.of(records, metric=metric, protocol="tuned")

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from spgcl.display import facts
 from spgcl.errors import InputError
 from spgcl.graph.adjacency import adjacency_of
 from spgcl.graph.checks import Features, checked_end_points, checked_features, checked_ids
@@ -34,6 +35,7 @@ class Graph:
         directed: Whether `columns` holds out-neighbours only.
         notes: What was changed while reading (edges symmetrised, loops dropped ...), in words.
         feature_names: Names of the feature columns; empty where they have none.
+        encoding: How features were made of a table with categories, dates or text, as plain data; or None.
     """
 
     rows: NDArray[np.integer[Any]]
@@ -44,6 +46,7 @@ class Graph:
     directed: bool = False
     notes: tuple[str, ...] = ()
     feature_names: tuple[str, ...] = ()
+    encoding: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if self.features.shape[0] != self.num_nodes or len(self.node_ids) != self.num_nodes:
@@ -160,7 +163,7 @@ class Graph:
 
     def with_features(self, features: Any, names: Iterable[str] = ()) -> "Graph":
         """The same nodes and edges with other features."""
-        return replace(self, features=checked_features(features), feature_names=tuple(names))
+        return replace(self, features=checked_features(features), feature_names=tuple(names), encoding=None)
 
     def without_edges(self, sources: NDArray[Any], targets: NDArray[Any]) -> "Graph":
         """The same nodes without the given edges (both directions when undirected)."""
@@ -180,6 +183,14 @@ class Graph:
             columns=kept.indices,
             weights=None if self.weights is None else kept.data.astype(np.float32, copy=False),
         )
+
+    def _repr_html_(self) -> str:
+        weighted = "yes" if self.weights is not None else "no"
+        directed = "yes" if self.directed else "no"
+        counts = {"nodes": self.num_nodes, "edges": self.num_edges, "features": self.num_features}
+        pairs = {name: f"{count:,}" for name, count in counts.items()}
+        notes = {"notes": "; ".join(self.notes)} if self.notes else {}
+        return facts("Graph", {**pairs, "directed": directed, "weighted": weighted, **notes})
 
     def __repr__(self) -> str:
         kind = "directed" if self.directed else "undirected"

@@ -3,6 +3,7 @@
 from spgcl.io.embeddings import (
     Coordinates,
     read_coordinates,
+    read_embedding_file,
     read_embeddings,
     require_free,
     require_ids,
@@ -16,6 +17,7 @@ from spgcl.io.read import read_graph
 __all__ = [
     "Coordinates",
     "read_coordinates",
+    "read_embedding_file",
     "read_embeddings",
     "read_graph",
     "read_labels",

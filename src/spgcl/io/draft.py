@@ -21,7 +21,10 @@ _FLAGS = {
     "target_column": "--target",
     "weight_column": "--weight",
     "feature_attributes": "--attributes",
+    "bipartite": "--bipartite",
 }
+# Those that mean something for a table of edges.
+EDGE_OPTIONS = ("source_column", "target_column", "weight_column", "bipartite")
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class Options:
     target_column: str | None = None
     weight_column: str | None = None
     feature_attributes: Sequence[str] | None = None
+    bipartite: bool | None = None
 
     def refuse_all_but(self, *used: str, kind: str) -> None:
         """Refuse options that mean nothing for a kind of source."""

@@ -1,31 +1,78 @@
 """Edge lists in text or Parquet files."""
 
-from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow import compute
 
 from spgcl.errors import InputError
 from spgcl.io.draft import NO_WEIGHTS, Draft, Options, from_id_pairs
 from spgcl.io.tables import Table, id_column, read_numbers, read_table
+from spgcl.io.text import is_number
 
 _FIX_WEIGHTS = "fix it, or ignore all weights (--weight none)"
 
 
-def read_edge_list(path: Path, named: Options) -> Draft:
-    """Read an edge list: two columns of ids and perhaps one of weights."""
+# Names of both ends that are found wherever they stand in a table.
+_ENDS = (("source", "target"), ("src", "dst"), ("from", "to"), ("head", "tail"), ("subject", "object"))
+_RELATIONS = ("relation", "predicate", "edge_type", "rel_type")
+
+
+def read_edge_list(path: Any, named: Options) -> Draft:
+    """Read an edge list from a file or a table in memory: two columns of ids and perhaps one of weights."""
     asked = None if named.weight_column == NO_WEIGHTS else named.weight_column
     table = read_table(path, named.source_column, named.target_column, asked)
     source, target, weight = choose_columns(table, named)
     notes = notes_on(table, named, source, target, weight)
     weights = None if weight is None else read_weights(table, weight)
+    ends = (id_column(table, column) for column in (source, target))
+    if named.bipartite:
+        names = [table.names[column] if table.headed else end for column, end in _sides(source, target)]
+        ends = (_prefixed(side, name) for side, name in zip(ends, names, strict=True))
+        notes.append(f"{table.path.name}: ids of the two sides begin with {names[0]}: and {names[1]}:")
+    first, second = ends
+    if not named.bipartite and _of_two_kinds(table, source, target, first, second):
+        both = f"{table.names[source]!r} and {table.names[target]!r}"
+        notes.append(
+            f"{table.path.name}: {both} share numbers, which are the same nodes here; --bipartite keeps them "
+            "apart"
+        )
     return from_id_pairs(
-        id_column(table, source),
-        id_column(table, target),
+        first,
+        second,
         weights=weights,
         notes=tuple(notes),
-        where=lambda index: f"{path}, row {table.row(index)}",
+        where=lambda index: f"{table.path}, row {table.row(index)}",
     )
+
+
+def _sides(source: int, target: int) -> tuple[tuple[int, str], tuple[int, str]]:
+    return (source, "source"), (target, "target")
+
+
+def _prefixed(ids: "pa.Array | pa.ChunkedArray", side: str) -> "pa.Array | pa.ChunkedArray":
+    return compute.binary_join_element_wise(side, ids.cast(pa.string()), ":")
+
+
+def _of_two_kinds(
+    table: Table,
+    source: int,
+    target: int,
+    first: "pa.Array | pa.ChunkedArray",
+    second: "pa.Array | pa.ChunkedArray",
+) -> bool:
+    """Whether ends whose columns have unlike names, such as user and item, share ids that are numbers."""
+    names = [table.names[column].lower() for column in (source, target)]
+    if not table.headed or not (pa.types.is_integer(first.type) and pa.types.is_integer(second.type)):
+        return False
+    usual = any(set(names) == set(ends) for ends in _ENDS)
+    # As in node_1 and node_2, u and v, who and whom.
+    alike = min(map(len, names)) < 3 or names[0][:3] == names[1][:3] or names[0][-3:] == names[1][-3:]
+    if usual or alike:
+        return False
+    return bool(compute.any(compute.is_in(compute.unique(first), compute.unique(second))).as_py())
 
 
 def notes_on(table: Table, named: Options, source: int, target: int, weight: int | None) -> list[str]:
@@ -41,6 +88,8 @@ def choose_columns(table: Table, named: Options) -> tuple[int, int, int | None]:
     """Columns of sources, targets and weights: those named, else the first free ones."""
     source = table.find(named.source_column) if named.source_column else None
     target = table.find(named.target_column) if named.target_column else None
+    if source is None and target is None:
+        source, target = _usual_ends(table)
     if source is None and target is None and table.headed and not table.names[0]:
         raise InputError(
             f"{table.path}: the first column has no name (a row index?); name both ends: --source --target"
@@ -62,8 +111,19 @@ def choose_columns(table: Table, named: Options) -> tuple[int, int, int | None]:
         )
     # Without a header, a third column can only be weights.
     if weight is None and named.weight_column is None and not table.headed and len(table.columns) == 3:
-        weight = free[0]
+        # Unless both ends are named, and the other column is text: that of a relation, for example.
+        both = named.source_column and named.target_column
+        weight = free[0] if not both or is_number(table.columns[free[0]][0].as_py()) else None
     return source, target, weight
+
+
+def _usual_ends(table: Table) -> tuple[int | None, int | None]:
+    """The columns of both ends, if their names are usual ones."""
+    names = [name.lower() for name in table.names] if table.headed else []
+    for ends in _ENDS:
+        if all(names.count(name) == 1 for name in ends):
+            return names.index(ends[0]), names.index(ends[1])
+    return None, None
 
 
 def _weight_column(table: Table, named: Options, ends: set[int | None]) -> int | None:
@@ -84,6 +144,9 @@ def _ignored(table: Table, named: Options, source: int, target: int, weight: int
     if not others:
         return []
     listed = ", ".join(map(repr, others[:5])) + (" ..." if len(others) > 5 else "")
+    if all(table.names[column].lower() in _RELATIONS for column in table.others(source, target, weight)):
+        kinds = len(set(table.columns[table.names.index(others[0])].to_pylist()))
+        return [f"{table.path.name}: {listed} ignored: edges of {kinds:,} kinds are read as one kind"]
     if (named.source_column and named.target_column) or named.weight_column == NO_WEIGHTS:
         return [f"{table.path.name}: columns ignored: {listed}"]
     weights = " and, for weights, --weight COLUMN" if weight is None else ""

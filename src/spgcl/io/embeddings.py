@@ -168,12 +168,46 @@ def read_embeddings(folder: str | PathLike[str]) -> tuple[NDArray[np.float32], N
     if len(present) > 1:
         raise InputError(f"{folder}: embeddings in several formats ({', '.join(present)}); keep one")
     path = Path(folder) / f"embeddings.{present[0]}"
-    vectors, ids = _load_array(path) if present[0] == "npy" else _load_table(path)
+    vectors, ids = _load_array(path, path.with_name(NODES)) if present[0] == "npy" else _load_table(path)
     if vectors.ndim != 2 or not vectors.size or vectors.dtype.kind != "f":
         raise InputError(
             f"{path}: {vectors.dtype} of shape {vectors.shape} are no vectors; fit the run again"
         )
     return vectors.astype(np.float32, copy=False), ids
+
+
+def read_embedding_file(path: str | PathLike[str]) -> tuple[NDArray[np.float32], NDArray[Any]]:
+    """Embeddings and node ids of one file, as `write_embedding_file` wrote it.
+
+    An `.npy` without a list of nodes beside it has the nodes 0, 1, 2 and so on.
+    """
+    file = Path(path)
+    try:
+        if _format_of(file) != "npy":
+            return _load_table(file)
+        lists = (file.with_suffix(".nodes.txt"), file.with_name(NODES))
+        nodes = next((name for name in lists if name.exists()), None)
+        return _load_array(file, nodes)
+    except InputError as error:
+        raise InputError(
+            f"{file} holds no embeddings ({error}); name a run, or a file that spgcl embed or fit wrote"
+        ) from None
+
+
+def embedding_table(
+    ids: NDArray[Any], matrix: NDArray[np.float32] | None, coordinates: Coordinates | None = None
+) -> Any:
+    """An Arrow table with the columns `node`, `embedding`, and `x` and `y` if there are coordinates."""
+    import pyarrow as pa
+
+    columns, metadata = {"node": to_arrow(ids)}, None
+    if matrix is not None:
+        flat = to_arrow(np.ascontiguousarray(matrix).reshape(-1))
+        columns["embedding"] = pa.FixedSizeListArray.from_arrays(flat, matrix.shape[1])
+    if coordinates is not None:
+        columns["x"], columns["y"] = map(to_arrow, coordinates.points.T.astype(np.float32, copy=False))
+        metadata = {_PROJECTION: coordinates.projection.encode()}
+    return pa.table(columns, metadata=metadata)
 
 
 def _save_parquet(
@@ -182,25 +216,17 @@ def _save_parquet(
     coordinates: Coordinates | None,
     matrix: NDArray[np.float32] | None = None,
 ) -> None:
-    import pyarrow as pa
     from pyarrow import parquet
 
-    columns, metadata, compression = {"node": to_arrow(ids)}, None, "snappy"
+    compression = "snappy"
     if matrix is not None:
-        columns["embedding"] = pa.FixedSizeListArray.from_arrays(
-            to_arrow(matrix.reshape(-1)), matrix.shape[1]
-        )
         # Only zeros repeat in a matrix of floats: a few rows tell whether compression is worth its time.
         rows = matrix[:: max(1, len(matrix) // 64)]
         compression = "snappy" if np.count_nonzero(rows) < 0.9 * rows.size else "none"
-    if coordinates is not None:
-        columns["x"], columns["y"] = map(to_arrow, coordinates.points.T.astype(np.float32, copy=False))
-        metadata = {_PROJECTION: coordinates.projection.encode()}
     # No dictionaries: numbers and ids hardly ever repeat.
+    table = embedding_table(ids, matrix, coordinates)
     with path.open("wb") as file:
-        parquet.write_table(
-            pa.table(columns, metadata=metadata), file, use_dictionary=False, compression=compression
-        )
+        parquet.write_table(table, file, use_dictionary=False, compression=compression)
 
 
 def _save_csv(path: Path, matrix: NDArray[np.float32], ids: NDArray[Any]) -> None:
@@ -212,12 +238,15 @@ def _save_csv(path: Path, matrix: NDArray[np.float32], ids: NDArray[Any]) -> Non
         csv.write_csv(pa.table({"node": to_arrow(ids), **columns}), file)
 
 
-def _load_array(path: Path) -> tuple[NDArray[np.float32], NDArray[Any]]:
+def _load_array(path: Path, nodes: Path | None) -> tuple[NDArray[np.float32], NDArray[Any]]:
     from spgcl.io.tables import whole_or_text
 
-    nodes = path.with_name(NODES)
     with opening(path, "NumPy file"), path.open("rb") as file:
         matrix = np.lib.format.read_array(file, allow_pickle=False)
+    if matrix.ndim != 2 or matrix.dtype.kind != "f":
+        raise InputError(f"{path}: {matrix.dtype} of shape {matrix.shape} is no matrix of vectors")
+    if nodes is None:
+        return matrix, np.arange(len(matrix))
     with opening(nodes, "list of nodes"):
         lines = nodes.read_bytes().decode("utf-8").split("\n")[:-1]
     if matrix.shape[:1] != (len(lines),):

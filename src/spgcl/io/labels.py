@@ -1,5 +1,6 @@
 """Labels of a user's nodes, for evaluation and supervised methods only."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -13,7 +14,7 @@ from spgcl.graph import Graph
 from spgcl.io.arrow import from_arrow, to_arrow
 from spgcl.io.draft import is_integer, positions_of
 from spgcl.io.features import TABLES, read_npy
-from spgcl.io.objects import as_matrix
+from spgcl.io.objects import as_matrix, is_frame
 from spgcl.io.opening import suffix_of
 
 if TYPE_CHECKING:
@@ -26,7 +27,12 @@ _NO_OBJECT = ("None", "nan", "<NA>")
 
 
 def read_labels(
-    path: str | PathLike[str], graph: Graph, *, id_column: str | None = None, if_there: bool = False
+    source: Any,
+    graph: Graph,
+    *,
+    id_column: str | None = None,
+    label_column: str | None = None,
+    if_there: bool = False,
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Read one class per node of `graph`.
 
@@ -34,20 +40,28 @@ def read_labels(
     and none of them is negative; otherwise -1 is a class.
 
     Args:
-        path: A table (.csv, .tsv, .txt, .parquet) of node id and label, or an .npy of labels in row order.
+        source: A table (.csv, .tsv, .txt, .parquet, .feather) of node id and label, or an .npy of labels in
+            row order; or in memory a table, a dictionary from node to label, or one label per node.
         graph: The graph whose nodes are labelled.
-        id_column: Column of node ids, else the first.
+        id_column: Column of node ids, else the one called `id`, else the first.
+        label_column: Column of labels, else the only other one.
         if_there: Whether to take the first if there is no column `id_column`.
 
     Returns:
         Labels 0 ... C - 1 in the graph's row order, -1 for a node without one, and the names of the classes,
         sorted.
     """
-    file = Path(path)
+    columns = (id_column, label_column)
+    if not isinstance(source, str | PathLike):
+        if isinstance(source, Mapping) or is_frame(source):
+            values, known = _read_label_table(source, graph, columns, if_there=if_there)
+            return number_classes(values, known, origin="the labels")
+        return number_labels(source, graph.num_nodes, origin="the labels")
+    file = Path(source)
     if suffix_of(file) == ".npy":
         values, known = _read_array(file, graph)
     elif suffix_of(file) in TABLES:
-        values, known = _read_label_table(file, graph, id_column, if_there=if_there)
+        values, known = _read_label_table(file, graph, columns, if_there=if_there)
     else:
         raise InputError(f"{file}: cannot read labels from {file.suffix!r}; use {', '.join(TABLES)} or .npy")
     return number_classes(values, known, origin=str(file))
@@ -127,21 +141,19 @@ def _read_array(path: Path, graph: Graph) -> tuple[NDArray[Any], NDArray[np.bool
 
 
 def _read_label_table(
-    path: Path, graph: Graph, id_column: str | None, *, if_there: bool
+    source: Any, graph: Graph, columns: tuple[str | None, str | None], *, if_there: bool
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     from spgcl.io.tables import node_rows, read_table
 
-    table = read_table(path, id_column)
+    id_column, label_column = columns
+    table = read_table(source, *columns)
     if id_column is not None and if_there and id_column not in table.names:
         # Without that name, nothing tells that there is a header.
-        table, id_column = read_table(path), None
-    key = table.find(id_column) if id_column is not None else 0
+        table, id_column = read_table(source, label_column), None
+    key = table.key(id_column)
     if not table.headed and _names_columns(table, key, graph):
-        table = read_table(path, named_columns=True)
-    others = table.others(key)
-    if len(others) != 1:
-        found = ", ".join(repr(table.names[column]) for column in others[:6]) or "none"
-        raise InputError(f"{path}: expected one column of labels besides {table.names[key]!r}, found {found}")
+        table = read_table(source, named_columns=True)
+    path, column = table.path, _label_column(table, key, label_column)
     nodes = node_rows(table, key, graph)
     rows = np.full(graph.num_nodes, -1)
     rows[nodes] = np.arange(len(nodes))
@@ -151,8 +163,24 @@ def _read_label_table(
             f"{path}: no label for node {missing!s} ({count:,} missing); give every node a row, with an "
             "empty cell for no label"
         )
-    values, known = _read_cells(table, others[0])
+    values, known = _read_cells(table, column)
     return values[rows], known[rows]
+
+
+def _label_column(table: "Table", key: int, name: str | None) -> int:
+    if name is not None:
+        column = table.find(name)
+        if column == key:
+            raise InputError(f"{table.path}: column {name!r} cannot hold both ids and labels; name two")
+        return column
+    others = table.others(key)
+    if len(others) != 1:
+        found = ", ".join(repr(table.names[column]) for column in others[:6]) or "none"
+        raise InputError(
+            f"{table.path}: expected one column of labels besides {table.names[key]!r}, found {found}; "
+            "name it (--label COLUMN)"
+        )
+    return others[0]
 
 
 def _names_columns(table: "Table", key: int, graph: Graph) -> bool:

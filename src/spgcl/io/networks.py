@@ -1,5 +1,6 @@
-"""NetworkX graphs, in memory or from GraphML."""
+"""NetworkX graphs, in memory or from files that it reads."""
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,21 +11,58 @@ from numpy.typing import NDArray
 from spgcl.errors import InputError, unknown
 from spgcl.graph.checks import checked_ids
 from spgcl.io.draft import NO_WEIGHTS, Draft
-from spgcl.io.opening import opening
+from spgcl.io.opening import opening, read_bytes
+
+_KINDS = {
+    ".graphml": "GraphML file",
+    ".gml": "GML file",
+    ".gexf": "GEXF file",
+    ".json": "node-link JSON file",
+    ".edgelist": "edge list of NetworkX",
+}
 
 
-def read_graphml(path: Path) -> Any:
-    """The NetworkX graph of a GraphML file; if all ids are integers, they become numbers."""
+def read_network(path: Path, suffix: str) -> Any:
+    """The NetworkX graph of a GraphML, GML, GEXF, node-link JSON or edge list file, by its suffix.
+
+    If all ids are integers, they become numbers.
+    """
     try:
         import networkx
     except ImportError:
-        raise InputError(f"{path}: GraphML is read by NetworkX; pip install networkx") from None
-    with opening(path, "GraphML file"):
-        network = networkx.read_graphml(path)
+        raise InputError(f"{path}: {suffix} is read by NetworkX; pip install networkx") from None
+    with opening(path, _KINDS[suffix]):
+        if suffix == ".json":
+            network = _node_link(networkx, json.loads(read_bytes(path).decode("utf-8")))
+        elif suffix == ".gml":
+            network = networkx.read_gml(path, label=_gml_label(path))
+        elif suffix == ".gexf":
+            network = networkx.read_gexf(path)
+        elif suffix == ".edgelist":
+            network = networkx.read_edgelist(path)
+        else:
+            network = networkx.read_graphml(path)
         names = list(network.nodes)
-        if all(name.removeprefix("-").isdecimal() and str(int(name)) == name for name in names):
+        if all(isinstance(name, str) and _is_whole(name) for name in names):
             return networkx.relabel_nodes(network, {name: int(name) for name in names})
         return network
+
+
+def _is_whole(name: str) -> bool:
+    return name.removeprefix("-").isdecimal() and str(int(name)) == name
+
+
+def _gml_label(path: Path) -> str:
+    """What names the nodes of a GML file: labels, or ids where there are none."""
+    return "label" if b"label" in read_bytes(path) else "id"
+
+
+def _node_link(networkx: Any, record: Any) -> Any:
+    """A graph as `networkx.node_link_data` and D3 write it: `nodes`, and `links` or `edges`."""
+    ends = next((name for name in ("edges", "links") if isinstance(record, dict) and name in record), None)
+    if ends is None or "nodes" not in record:
+        raise InputError("expected an object with 'nodes' and 'links' (or 'edges'), as NetworkX writes it")
+    return networkx.node_link_graph(record, edges=ends)
 
 
 def from_networkx(

@@ -36,6 +36,11 @@ def comes_from(value: Any, library: str, name: str = "") -> bool:
     )
 
 
+def is_frame(value: Any) -> bool:
+    """Whether an object hands out a table by the Arrow PyCapsule interface: a data frame, a relation."""
+    return hasattr(value, "__arrow_c_stream__")
+
+
 def as_matrix(value: Any) -> Any:
     """A tensor as an array or SciPy matrix; anything else unchanged."""
     if not comes_from(value, "torch", "Tensor"):

@@ -1,6 +1,6 @@
 """The entry point: files and objects of many kinds become a Graph, or an error of one line."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from spgcl.errors import InputError, NoFeaturesError, unknown
+from spgcl.errors import InputError, NoFeaturesError, note, unknown
 from spgcl.graph import Graph
 from spgcl.graph.structural import Structural, with_structural
-from spgcl.io.draft import NO_WEIGHTS, Draft, Options, is_integer, positions_of
-from spgcl.io.features import NodeFeatures, read_features
-from spgcl.io.objects import as_matrix, comes_from, from_adjacency, from_edge_array, from_pyg
-from spgcl.io.opening import naming, suffix_of
+from spgcl.io.draft import EDGE_OPTIONS, NO_WEIGHTS, Draft, Options, is_integer, positions_of
+from spgcl.io.features import NodeFeatures, holds_matrix, read_features
+from spgcl.io.objects import as_matrix, comes_from, from_adjacency, from_edge_array, from_pyg, is_frame
+from spgcl.io.opening import naming, read_bytes, suffix_of
 
-EDGE_LISTS = (".csv", ".tsv", ".txt", ".edges", ".parquet")
+EDGE_LISTS = (".csv", ".tsv", ".txt", ".edges", ".edgelist", ".parquet", ".feather")
 SAVED_DATA = (".pt", ".pth")
+NETWORKS = (".graphml", ".gml", ".gexf", ".json")
+MATRICES = (".mtx", ".mat")
 ALL_ZERO = "all features are zero: methods that read them have nothing to learn from"
 
 
@@ -31,15 +33,20 @@ def read_graph(
     source_column: str | None = None,
     target_column: str | None = None,
     weight_column: str | None = None,
+    bipartite: bool = False,
     id_column: str | None = None,
     feature_attributes: Sequence[str] | None = None,
+    feature_columns: Sequence[str] | None = None,
+    encoding: Mapping[str, Any] | None = None,
 ) -> Graph:
     """Read a graph from a file or an object.
 
     Args:
-        source: A Graph or Dataset; a PyTorch Geometric Data; a NetworkX graph; a SciPy adjacency matrix, or
-            (adjacency, features); an array of edges, shape (E, 2) or (2, E); a path: edge list (.csv, .tsv,
-            .txt, .edges, .parquet), .graphml, .pt/.pth of a Data, .npz with `node_features` and `edges`.
+        source: A Graph or Dataset; a table of edges (pandas, polars, PyArrow, DuckDB and whatever hands out
+            Arrow data); a PyTorch Geometric Data; a NetworkX graph; a SciPy adjacency matrix, or (adjacency,
+            features); an array of edges, shape (E, 2) or (2, E); a path: edge list (.csv, .tsv, .txt, .edges,
+            .edgelist, .parquet, .feather), network (.graphml, .gml, .gexf, node-link .json), matrix (.mtx,
+            .mat, SciPy's .npz), .pt/.pth of a Data, .npz with `node_features` and `edges`.
         features: A path (.csv, .tsv, .txt, .parquet with ids; .npy, .npz by position), array, SciPy matrix or
             tensor. Its nodes are the graph's: those without edges stay, edges to others are an error.
         structural: Features to compute from the structure if there are none.
@@ -48,19 +55,20 @@ def read_graph(
         target_column: Column of an edge table, else its second.
         weight_column: Column of an edge table or edge attribute of a network, else the one called `weight`;
             "none" ignores all weights.
-        id_column: Column of node ids in a table of features, else its first.
+        bipartite: Whether both columns of an edge table have ids of their own: 5 and 5 are two nodes, which
+            get the names of their columns in front, such as user:5 and item:5.
+        id_column: Column of node ids in a table of features, else the one called `id`, else its first.
         feature_attributes: Node attributes of a network to use as features.
+        feature_columns: Columns of a table of features to use, else all but the ids.
+        encoding: That of another graph: what was learned from its table is applied to this one.
 
     Raises:
         InputError: The input cannot be read as one graph; the message tells where, and what to do.
     """
     if structural not in (None, "degree", "spectral"):
         raise unknown("structural features", str(structural), ["degree", "spectral"])
-    if isinstance(source, tuple) and len(source) == 2 and _is_matrix(source[0]):
-        if features is not None:
-            raise InputError("features are given twice, in the pair and separately; leave one out")
-        source, features = source
-    options = Options(source_column, target_column, weight_column, feature_attributes)
+    source, features = _apart(source, features)
+    options = Options(source_column, target_column, weight_column, feature_attributes, bipartite or None)
     known = source if isinstance(source, Graph) else getattr(source, "graph", None)
     if isinstance(known, Graph):
         options.refuse_all_but(kind="a graph that is already read")
@@ -69,9 +77,25 @@ def read_graph(
             return known
     else:
         draft = _draft(source, options, directed=directed)
-    given = None if features is None else read_features(features, id_column=id_column)
+    if feature_columns and features is None:
+        raise InputError("--columns are those of a table of features; give one (--features FILE)")
+    chosen: dict[str, Any] = {"id_column": id_column, "columns": feature_columns, "encoding": encoding}
+    given = None if features is None else read_features(features, **chosen)
     with naming(draft.origin):
         return _assemble(draft, given, structural=structural, directed=directed)
+
+
+def _apart(source: Any, features: Any) -> tuple[Any, Any]:
+    """A graph and its features, which may be given as a pair."""
+    if (
+        not isinstance(source, tuple)
+        or len(source) != 2
+        or not (_is_matrix(source[0]) or is_frame(source[0]))
+    ):
+        return source, features
+    if features is not None:
+        raise InputError("features are given twice, in the pair and separately; leave one out")
+    return source[0], source[1]
 
 
 def _is_matrix(value: Any) -> bool:
@@ -96,7 +120,15 @@ def _draft(source: Any, options: Options, *, directed: bool) -> Draft:
         with naming(path):
             return replace(_draft_file(path, options, directed=directed), origin=str(path))
     if comes_from(source, "networkx"):
+        if source.is_directed() and not directed:
+            kind = type(source).__name__
+            note(f"the {kind} is read as undirected: its edges go both ways; directed=True keeps them")
         return _draft_network(source, "a NetworkX graph", options, directed=directed)
+    if is_frame(source):
+        from spgcl.io.edges import read_edge_list
+
+        options.refuse_all_but(*EDGE_OPTIONS, kind="a table")
+        return read_edge_list(source, options)
     weighted = _take_weighted(f"a {type(source).__name__}", options)
     if comes_from(source, "torch_geometric"):
         return from_pyg(source, weighted=weighted)
@@ -113,21 +145,25 @@ def _draft(source: Any, options: Options, *, directed: bool) -> Draft:
 
 def _draft_file(path: Path, options: Options, *, directed: bool) -> Draft:
     suffix = suffix_of(path)
-    if suffix == ".graphml":
-        from spgcl.io.networks import read_graphml
+    if suffix in NETWORKS or (suffix == ".edgelist" and b"{" in read_bytes(path)):
+        from spgcl.io.networks import read_network
 
-        return _draft_network(read_graphml(path), str(path), options, directed=directed)
+        return _draft_network(read_network(path, suffix), str(path), options, directed=directed)
     if suffix in EDGE_LISTS:
         from spgcl.io.edges import read_edge_list
 
-        options.refuse_all_but("source_column", "target_column", "weight_column", kind=str(path))
+        options.refuse_all_but(*EDGE_OPTIONS, kind=str(path))
         return read_edge_list(path, options)
     weighted = _take_weighted(str(path), options)
-    if suffix in SAVED_DATA or suffix == ".npz":
-        from spgcl.io.saved import read_heterophilous, read_saved_data
+    if suffix in MATRICES or (suffix == ".npz" and holds_matrix(path)):
+        from spgcl.io.matrices import read_adjacency
 
-        return read_heterophilous(path) if suffix == ".npz" else read_saved_data(path, weighted=weighted)
-    endings = ", ".join((*EDGE_LISTS, ".graphml", *SAVED_DATA, ".npz"))
+        return read_adjacency(path, suffix, weighted=weighted)
+    if suffix in SAVED_DATA or suffix == ".npz":
+        from spgcl.io.saved import read_archive, read_saved_data
+
+        return read_archive(path) if suffix == ".npz" else read_saved_data(path, weighted=weighted)
+    endings = ", ".join((*EDGE_LISTS, *NETWORKS, *MATRICES, *SAVED_DATA, ".npz"))
     by_name = "" if suffix else f"; a benchmark is loaded by name: spgcl.load({str(path)!r})"
     raise InputError(f"cannot read a graph file with the ending {suffix!r}; use one of {endings}{by_name}")
 
@@ -171,7 +207,7 @@ def _assemble(
         graph = with_structural(graph, structural)
         return replace(graph, notes=(*graph.notes, made_note(graph.num_features, structural)))
     if given is not None:
-        graph = replace(graph, features=given.matrix, feature_names=given.names)
+        graph = replace(graph, features=given.matrix, feature_names=given.names, encoding=given.encoding)
     else:
         graph = graph.with_features(draft.features, draft.feature_names)
     numbers = graph.features.data if sparse.issparse(graph.features) else graph.features

@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from spgcl.errors import InputError
-from spgcl.graph.checks import checked_end_points, frozen
+from spgcl.graph.checks import checked_end_points, checked_ids, frozen
 from spgcl.io.draft import Draft
 from spgcl.io.objects import comes_from, edge_ends, from_attributes, from_pyg
 from spgcl.io.opening import opening
+
+_OPTIONAL = ("node_ids", "edge_weights", "feature_names")
 
 
 def read_saved_data(path: Path, *, weighted: bool = True) -> Draft:
@@ -62,16 +65,40 @@ def _load(path: Path) -> Any:
         ) from None
 
 
-def read_heterophilous(path: Path) -> Draft:
-    """An `.npz` with `node_features` (N x F) and `edges` (E x 2); labels and masks are ignored."""
+def read_archive(path: Path) -> Draft:
+    """An `.npz` with `node_features` (N x F) and `edges` (E x 2); labels and masks are ignored.
+
+    Optional: `node_ids`, `edge_weights`, `feature_names`; sparse features as `node_features_data`,
+    `_indices`, `_indptr` and `_shape`.
+    """
     with opening(path, "NumPy archive"):
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            if not {"node_features", "edges"} <= set(archive.files):
+            is_sparse = "node_features_data" in archive.files
+            if "edges" not in archive.files or not {"node_features", "node_features_data"} & {*archive.files}:
                 found = ", ".join(archive.files[:6]) or "nothing"
                 raise InputError(f"a graph in .npz needs 'node_features' and 'edges', found {found}")
-            features, edges = frozen(archive["node_features"]), archive["edges"]
+            features = _sparse_features(archive) if is_sparse else frozen(archive["node_features"])
+            edges = archive["edges"]
+            given = {name: archive[name] for name in _OPTIONAL if name in archive.files}
         if features.ndim != 2:
             raise InputError(f"'node_features' needs two dimensions, not shape {features.shape}")
+        count = features.shape[0]
         sources, targets = edge_ends(edges, "'edges'", axis=1)
-        sources, targets = checked_end_points(sources, targets, len(features))
-    return Draft(sources, targets, np.arange(len(features)), features=features)
+        sources, targets = checked_end_points(sources, targets, count)
+        ids = checked_ids(given["node_ids"], count) if "node_ids" in given else np.arange(count)
+    names = tuple(given["feature_names"].tolist()) if "feature_names" in given else ()
+    return Draft(
+        sources,
+        targets,
+        ids,
+        features=features,
+        feature_names=names,
+        weights=given.get("edge_weights"),
+    )
+
+
+def _sparse_features(archive: Any) -> sparse.csr_array:
+    data, indices, indptr, shape = (
+        archive[f"node_features_{name}"] for name in ("data", "indices", "indptr", "shape")
+    )
+    return sparse.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))

@@ -4,13 +4,14 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyarrow import compute, parquet
+from pyarrow import compute, feather, parquet
 
 from spgcl.errors import InputError, unknown
 from spgcl.graph import Graph
@@ -24,9 +25,10 @@ _FIX_NUMBERS = "fix it, drop its row or column, or encode categories as 0/1 colu
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns of one file, not yet converted.
+    """Columns of one file or object, not yet converted.
 
     Attributes:
+        path: The file, or what to call a table in memory.
         names: Column names, or "column 1", "column 2" ... if the file has none.
         headed: Whether the names are the file's own.
         row: The row of the file, counted from 1, of a data row counted from 0.
@@ -38,6 +40,12 @@ class Table:
     headed: bool
     notes: tuple[str, ...]
     row: Callable[[int], int]
+
+    def key(self, name: str | None) -> int:
+        """Index of the column of node ids: the named one, else the one called `id`, else the first."""
+        if name is not None:
+            return self.find(name)
+        return self.names.index("id") if self.headed and self.names.count("id") == 1 else 0
 
     def find(self, name: str) -> int:
         """Index of the column called `name`."""
@@ -61,14 +69,19 @@ class Table:
         return f"{self.path}, row {self.row(index)}, column {self.names[column]!r}"
 
 
-def read_table(path: Path, *names: str | None, named_columns: bool = False) -> Table:
-    """Read a table from text or Parquet, with a header if `named_columns`.
+def read_table(source: Any, *names: str | None, named_columns: bool = False) -> Table:
+    """Read a table from text, Parquet or Feather, or in memory; text has a header if `named_columns`.
 
     There also is a header if one of the `names` that the caller will ask for is not the number of a column
     (`column 2`).
     """
-    if suffix_of(path) == ".parquet":
-        return _read_parquet(path)
+    if not isinstance(source, str | PathLike):
+        from spgcl.io.frames import table_in_memory
+
+        return table_in_memory(source)
+    path = Path(source)
+    if suffix_of(path) in (".parquet", ".feather"):
+        return _read_columns(path)
     named_columns |= any(name is not None and not re.fullmatch(r"column \d+", name) for name in names)
     return table_of(TextTable(path, headed=named_columns or None), text_row=0)
 
@@ -81,11 +94,15 @@ def table_of(text: TextTable, *, text_row: int) -> Table:
     return Table(text.path, names, text.columns, headed, tuple(text.notes), row)
 
 
-def _read_parquet(path: Path) -> Table:
+def _read_columns(path: Path) -> Table:
     # An open file: in a path, a folder name such as "year=2024" would add a column.
-    with opening(path, "Parquet file"), path.open("rb") as file:
+    kind = "Feather file" if suffix_of(path) == ".feather" else "Parquet file"
+    with opening(path, kind), path.open("rb") as file:
         # No threads: a thread that reads ahead and outlives the interpreter aborts the process.
-        table = parquet.ParquetFile(file, pre_buffer=False).read(use_threads=False)
+        if kind == "Feather file":
+            table = feather.read_table(file, use_threads=False)
+        else:
+            table = parquet.ParquetFile(file, pre_buffer=False).read(use_threads=False)
         columns = [decoded(column) for column in table.columns]
     if not table.num_rows or not columns:
         raise InputError(f"{path}: holds no rows; is it the right file?")
@@ -131,8 +148,11 @@ def id_column(
     if pa.types.is_string(kind):
         return whole_or_text(values)
     if pa.types.is_integer(kind):
-        with opening(table.path, f"column of {what}s"):
+        try:
             return values.cast(pa.int64())
+        except pa.ArrowInvalid as error:
+            where = f"{table.path}, column {table.names[column]!r}"
+            raise InputError(f"{where}: no column of {what}s ({error}); give them as text") from None
     if pa.types.is_floating(kind):
         numbers = from_arrow(values)
         if (np.abs(numbers) < 2**53).all() and (numbers == np.floor(numbers)).all():

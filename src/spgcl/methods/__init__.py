@@ -57,8 +57,12 @@ METHODS: dict[str, type[Method]] = {
     "auto": Auto,
 }
 
+# What a comparison has without a list: two ways to do nothing, two that train nothing, and the default.
+SHORT_LIST = ("raw", "smoothed", "fastrp", "auto", "spgcl")
+
 __all__ = [
     "METHODS",
+    "SHORT_LIST",
     "Method",
     "Parameter",
     "Prepared",

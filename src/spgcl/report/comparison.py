@@ -7,7 +7,8 @@ from typing import Any
 from spgcl.evaluation.scores import METRICS, PROTOCOLS
 from spgcl.report.charts import Item, section, strip, strips, table, text
 from spgcl.report.curves import training_charts
-from spgcl.report.words import deviation_over
+from spgcl.report.words import DIFFERENCE_COLUMNS, deviation_over, difference_cells
+from spgcl.runs.paired import chosen, differences, task_of
 from spgcl.runs.record import Run
 
 _COLUMNS = ["run", "graph", "method", "score", "scored by", "k-NN", "NMI", "link AUC", "train s", "peak MiB"]
@@ -53,7 +54,23 @@ def _scores(runs: Mapping[str, Run], scores: Mapping[str, dict[str, Any] | None]
         for (dataset, metric, protocol, _), rows in comparable.items()
     ]
     rows = [_row(name, run, scores[name] or {}) for name, run in runs.items()]
-    return [*charts, table(_COLUMNS, rows, "All runs")]
+    return [*charts, table(_COLUMNS, rows, "All runs"), *_paired(scores)]
+
+
+def _paired(scores: Mapping[str, dict[str, Any] | None]) -> list[Item]:
+    """Per task, what the test scores of runs differ by from that of the run which validation chooses."""
+    tasks: dict[tuple[str, ...], dict[str, Any]] = {}
+    for name, record in scores.items():
+        if record and "mean" in record:
+            tasks.setdefault(task_of(record), {})[name] = record
+    items = []
+    for (dataset, *_), records in tasks.items():
+        best = chosen(records)
+        rows = [[name, *difference_cells(gap)] for name, gap in differences(records, best).items()]
+        if rows:
+            title = f"{dataset}: test scores minus those of {best}, which validation chooses"
+            items.append(table(DIFFERENCE_COLUMNS, rows, title))
+    return items
 
 
 def _row(name: str, run: Run, record: Mapping[str, Any]) -> list[str]:

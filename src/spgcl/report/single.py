@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 from spgcl.evaluation.reliability import split_half
-from spgcl.report.baselines import baselines
 from spgcl.report.charts import Item
 from spgcl.report.curves import training
 from spgcl.report.homophily import homophily
@@ -13,7 +12,7 @@ from spgcl.report.projected import Projection, plane_of_run
 from spgcl.report.reliability import without_labels
 from spgcl.report.scores import evaluation, first_split
 from spgcl.report.summary import summary
-from spgcl.report.verdict import verdict, with_majority
+from spgcl.report.verdict import verdict, with_majority, without_training
 
 _PROJECTIONS = {"umap": "UMAP by cosine distance", "pca": "the first two principal components"}
 
@@ -25,7 +24,7 @@ def describe_run(material: Material, *, say: Callable[[str], None], projection: 
     plane = plane_of_run(material, projection)
     say("comparing halves of the graph")
     found = run.findings or split_half(material.graph, device=material.device)
-    rows = with_majority(material, baselines(material, say)) if scored else {}
+    rows = with_majority(material, without_training(material, say)) if scored else {}
     say("predicting the first split")
     predicted = first_split(material) if scored else None
     say("drawing")

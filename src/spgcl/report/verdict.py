@@ -1,15 +1,17 @@
 """What a page begins with: what the run is worth, in a sentence and next to scores without training."""
 
+from collections.abc import Callable
 from typing import Any
 
 from spgcl.evaluation.majority import majority_class
 from spgcl.evaluation.scores import METRICS
-from spgcl.report.baselines import WITHOUT_TRAINING
 from spgcl.report.charts import Item, facts, section, strip, strips, text
 from spgcl.report.material import Material
 from spgcl.report.paper import paper_figure
 from spgcl.report.summary import headline
 from spgcl.report.words import deviation_over, judgement
+from spgcl.runs.baselines import WITHOUT_TRAINING, baselines
+from spgcl.runs.sources import Loaded
 
 Rows = dict[str, dict[str, Any]]
 
@@ -19,7 +21,7 @@ def verdict(material: Material, rows: Rows, signal: list[str]) -> Item:
 
     Args:
         material: The run.
-        rows: Scores without training, see `baselines`; none if the run has no score.
+        rows: Scores without training, see `without_training`; none if the run has no score.
         signal: What is said of its graph without labels, which leads where there is no score.
     """
     record = {**(material.evaluation or {}), "baselines": rows}
@@ -34,6 +36,14 @@ def verdict(material: Material, rows: Rows, signal: list[str]) -> Item:
             if "left_out" in scores
         ]
     return section("verdict", "Verdict", items, words)
+
+
+def without_training(material: Material, say: Callable[[str], None]) -> Rows:
+    """Scores without training, or why one is left out; see `spgcl.runs.baselines`."""
+    run = material.run
+    loaded = Loaded(run.dataset, material.graph, material.labels, material.splits, material.metric)
+    protocol = (material.evaluation or {}).get("protocol", "paper")
+    return baselines(material.folder, run, loaded, protocol, device=material.device, say=say)
 
 
 def with_majority(material: Material, rows: Rows) -> Rows:

@@ -25,6 +25,13 @@ def score_rows(record: Mapping[str, Any]) -> list[list[str]]:
             count, unit = _count(scores["std_over"], record)
             std = f"{scores['std']:.2f}" if count > 1 else "-"
             rows.append([name, METRICS[record["metric"]], f"{scores['mean']:.2f}", std, f"{count} {unit}"])
+        rows += [
+            ["", METRICS[other], f"{mean:.2f}", "-", ""] for other, mean in scores.get("others", {}).items()
+        ]
+    for name, baseline in record.get("baselines", {}).items():
+        score = f"{baseline['mean']:.2f}" if "mean" in baseline else "-"
+        std = f"{baseline['std']:.2f}" if "std" in baseline else "-"
+        rows.append([BASELINES[name], METRICS[record["metric"]], score, std, baseline.get("left_out", "")])
     for name, key in (("k-means", "clustering"), ("link prediction", "link_prediction")):
         for metric, value in record.get(key, {}).items():
             rows.append([name, metric.replace("_", " "), f"{value:.2f}", "-", ""])
@@ -67,6 +74,66 @@ def reliability_rows(record: Mapping[str, Any]) -> list[list[str]]:
         ]
         for name, channel in named.items()
     ]
+
+
+DIFFERENCE_COLUMNS = ("run", "difference", "deviation", "above", "below")
+
+
+def difference_cells(gap: Mapping[str, Any]) -> list[str]:
+    """The cells of `DIFFERENCE_COLUMNS` after the run's name, see `spgcl.runs.paired.differences`."""
+    mean, std = f"{gap['mean']:+.2f}", f"{gap['std']:.2f}"
+    return [mean, std, f"{gap['above']} of {gap['pairs']}", f"{gap['below']} of {gap['pairs']}"]
+
+
+def comparison_rows(record: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Columns and rows of a comparison of methods, see `spgcl.runs.compare`; best validation first."""
+    if record["chosen"] is None:
+        columns = {"link_auc": "link AUC", "reliability": "reliability", "seconds": "seconds"}
+    else:
+        columns = {"validation": "validation", "test": "test", "difference": "difference", "knn": "k-NN"}
+        columns["seconds"] = "seconds"
+    ordered = sorted(record["methods"], key=lambda row: -row.get("validation", float("-inf")))
+    rows = [[row["method"], *(_comparison_cell(row, name) for name in columns)] for row in ordered]
+    return ["method", *columns.values()], rows
+
+
+def _comparison_cell(row: Mapping[str, Any], name: str) -> str:
+    value = row.get(name)
+    if value is None:
+        return "-"
+    if name == "test":
+        return f"{value:.2f} ± {row['std']:.2f}"
+    if name == "difference":
+        return f"{value['mean']:+.2f} ({value['above']} of {value['pairs']} splits above)"
+    if name == "reliability":
+        return f"{value['reliability']:.2f}"
+    return f"{value:.1f}" if name == "seconds" else f"{value:.2f}"
+
+
+def comparison_words(record: Mapping[str, Any]) -> list[str]:
+    """What a comparison of methods says."""
+    left_out = [
+        f"{row['method']} is left out: {row['left_out']}" for row in record["methods"] if "left_out" in row
+    ]
+    if record["chosen"] is None:
+        advice = (
+            "None of these numbers ranks methods by what the vectors are good for; labels of a few nodes do."
+        )
+        return [*left_out, *record.get("graph", {}).get("verdict", []), advice]
+    best = next(row for row in record["methods"] if row["method"] == record["chosen"])
+    metric, majority = METRICS[record["metric"]], record["majority"]["mean"]
+    said = f"Validation chooses {best['method']}: test {metric} {best['test']:.2f}"
+    if best["test"] <= majority:
+        return [*left_out, f"{said}, not above the majority class ({majority:.2f})."]
+    return [*left_out, f"{said}; the majority class has {majority:.2f}."]
+
+
+def score_text(record: Mapping[str, Any]) -> str:
+    """The main score with its deviation, or an empty string if there is none."""
+    if "mean" not in record:
+        return ""
+    score = f"{record['mean']:.2f} ± {record['std']:.2f} % {METRICS[record['metric']]}"
+    return f"{score}, deviation over {deviation_over(record)}"
 
 
 def deviation_over(record: Mapping[str, Any]) -> str:

@@ -17,10 +17,17 @@ from spgcl.report.material import Material
 from spgcl.report.page import require_plotly, require_replaceable, write_page
 from spgcl.report.single import describe_run
 from spgcl.report.tensorboard import require_tensorboard, write_tensorboard
-from spgcl.runs.evaluate import evaluate_run, is_as_fitted, require_same_nodes, run_folders, write_evaluation
+from spgcl.runs.evaluate import (
+    Asked,
+    evaluate_run,
+    labelled,
+    require_same_nodes,
+    run_folders,
+    write_evaluation,
+)
 from spgcl.runs.record import Run, deriving, load_held_out, read_results, read_run
 from spgcl.runs.schema import Evaluation, Labelled
-from spgcl.runs.sources import Loaded, resolve_recorded
+from spgcl.runs.sources import Loaded, is_dataset
 
 # Called with a few words on what is being done.
 Say = Callable[[str], None]
@@ -35,7 +42,8 @@ def silent(words: str) -> None:
 class Wanted:
     """What is wanted of a page besides its runs; see the options of `spgcl report`."""
 
-    labels: Path | None = None
+    labels: Any = None
+    label: str | None = None
     nodes: Path | None = None
     id_column: str | None = None
     projection: Literal["auto", "umap", "pca"] = "auto"
@@ -56,6 +64,23 @@ def write_report(runs: list[Path], out: Path | None, wanted: Wanted, say: Say = 
     if wanted.nodes:
         raise InputError("--nodes colours the map of one run; a comparison has none")
     return _compare(folders, path, wanted, say)
+
+
+def write_comparison(record: dict[str, Any], say: Say = silent) -> str | None:
+    """Write the page of a comparison of methods beside their runs; None without Plotly."""
+    folders = [Path(row["run"]) for row in record["methods"] if "left_out" not in row]
+    if not folders:
+        return None
+    try:
+        require_plotly()
+    except InputError as error:
+        say(f"no page: {error}")
+        return None
+    page = folders[0].parent / "comparison.html"
+    runs = [folder for path in folders for folder in run_folders(path)]
+    entries = [(folder, read_run(folder), _stored_evaluation(folder)) for folder in runs]
+    write_page(page, compare_runs(entries))
+    return str(page)
 
 
 def _describe(folder: Path, path: Path, wanted: Wanted, say: Say) -> dict[str, Any]:
@@ -82,9 +107,11 @@ def _compare(folders: list[Path], path: Path, wanted: Wanted, say: Say) -> dict[
     for folder in folders:
         say(str(folder))
         run = read_run(folder)
+        found = _stored_evaluation(folder)
+        asked = _asked(run, found, wanted)
         # Evaluating may need the graph; it is read at most once.
-        load = cache(partial(resolve_recorded, run.graph, wanted.labels))
-        entries.append((folder, run, _evaluated(folder, run, load, wanted)))
+        load = cache(partial(labelled, folder, run, asked))
+        entries.append((folder, run, _evaluated(folder, run, load, found, asked, wanted.device)))
     size = write_page(path, compare_runs(entries))
     record = {"report": str(path), "runs": [str(folder) for folder in folders], "bytes": size}
     if wanted.tensorboard:
@@ -95,15 +122,13 @@ def _compare(folders: list[Path], path: Path, wanted: Wanted, say: Say) -> dict[
 def _material(folder: Path, wanted: Wanted, say: Say) -> Material:
     say("reading")
     run, vectors, node_ids = read_results(folder)
-    loaded = resolve_recorded(run.graph, wanted.labels)
+    found = _stored_evaluation(folder)
+    asked = _asked(run, found, wanted)
+    loaded = labelled(folder, run, asked)
     require_same_nodes(node_ids, loaded.graph, folder, run)
-    if not is_as_fitted(loaded.graph, run):
-        note(
-            f"{run.graph['source']} has changed since {folder} was fitted; the page shows the graph of today"
-        )
     columns = read_columns(wanted.nodes, loaded.graph, id_column=wanted.id_column) if wanted.nodes else ()
     say("evaluating")
-    evaluation = _evaluated(folder, run, lambda: loaded, wanted)
+    evaluation = _evaluated(folder, run, lambda: loaded, found, asked, wanted.device)
     scored = evaluation is not None and "mean" in evaluation
     return Material(
         folder=folder,
@@ -120,20 +145,36 @@ def _material(folder: Path, wanted: Wanted, say: Say) -> Material:
     )
 
 
-def _evaluated(folder: Path, run: Run, load: Callable[[], Loaded], wanted: Wanted) -> dict[str, Any] | None:
+def _asked(run: Run, found: dict[str, Any] | None, wanted: Wanted) -> Asked:
+    """What a run is scored by on its page: the labels given or its own, else those of its evaluation."""
+    protocol = "tuned" if (found or {}).get("protocol") == "tuned" else "paper"
+    if wanted.labels is not None or wanted.label is not None:
+        return Asked(protocol, wanted.labels, wanted.label)
+    words = (found or {}).get("asked", {})
+    has_labels = run.graph["labels"] is not None or is_dataset(run.graph["source"])
+    return Asked(protocol, **({} if has_labels and "labels" in words else words))
+
+
+def _evaluated(
+    folder: Path,
+    run: Run,
+    load: Callable[[], Loaded],
+    found: dict[str, Any] | None,
+    asked: Asked,
+    device: str,
+) -> dict[str, Any] | None:
     """The scores of `spgcl eval`, computed now if there are none or they are of other labels."""
-    found, protocol = _stored_evaluation(folder), "paper"
     if found:
-        if wanted.labels is None:
-            if _is_of_same_task(found, load):
-                return found
-            note(f"{folder / 'eval.json'} is of other labels or splits than the run's own: evaluated again")
-        protocol = "tuned" if found.get("protocol") == "tuned" else "paper"
+        is_scored = "mean" in found or "task" not in found
+        if is_scored and _is_of_same_task(found, load):
+            return found
+        if "task" in found:
+            note(f"{folder / 'eval.json'} is of other labels or splits: evaluated again")
     try:
         loaded = load()
         if loaded.labels is None and load_held_out(folder) is None:
-            return None
-        record = evaluate_run(folder, run, loaded, protocol, wanted.device)
+            return found
+        record = evaluate_run(folder, run, loaded, asked, device)
         write_evaluation(folder, record, run)
         return record
     except InputError as error:
@@ -152,13 +193,11 @@ def _stored_evaluation(folder: Path) -> dict[str, Any] | None:
 
 
 def _is_of_same_task(found: dict[str, Any], load: Callable[[], Loaded]) -> bool:
-    """Whether an evaluation is of the labels and splits of the page; true if either is unknown."""
-    if "task" not in found:
-        return True
+    """Whether an evaluation is of the labels and splits of the page; true if the graph cannot be read."""
     try:
         loaded = load()
     except InputError:
         return True
     if loaded.labels is None or loaded.splits is None:
         return True
-    return bool(found["task"] == task_digest(loaded.graph, loaded.labels, loaded.splits))
+    return bool(found.get("task") == task_digest(loaded.graph, loaded.labels, loaded.splits))

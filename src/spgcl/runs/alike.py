@@ -23,7 +23,7 @@ def resolve_alike(graph: str, options: GraphOptions, run: Path, recorded: dict[s
     if words:
         note(f"{words} as in {run}")
     try:
-        loaded = resolve_graph(graph, replace(options, **adopted))
+        loaded = resolve_graph(graph, replace(options, **adopted), recorded.get("encoding"))
     except InputError as error:
         raise InputError(f"{error} ({words} as in {run})" if words else str(error)) from None
     try:
@@ -51,6 +51,8 @@ def _require_agreement(graph: str, options: GraphOptions, run: Path, recorded: d
     if options.structural not in (None, structural):
         learned = f"--structural {structural}" if structural else "features that were given"
         raise InputError(f"{run} was trained on {learned}; leave --structural {options.structural} out")
+    if options.label:
+        raise InputError(f"embed reads no labels; leave --label {options.label} out")
     if structural and options.features:
         raise InputError(f"{run} was trained on --structural {structural}; leave --features out")
     if structural and is_dataset(graph):
@@ -65,6 +67,10 @@ def _adopted(graph: str, options: GraphOptions, recorded: dict[str, Any]) -> dic
     own = {**recorded["options"], "directed": recorded["directed"]}
     has_columns = suffix_of(Path(graph)) in (*EDGE_LISTS, ".graphml")
     names = ["directed", "structural"]
+    if options.features and own.get("features"):
+        names.append("columns")
     if has_columns or own.get("weight") == NO_WEIGHTS:
         names.append("weight")
+    if has_columns:
+        names.append("bipartite")
     return {name: own[name] for name in names if own.get(name) and not getattr(options, name)}

@@ -1,5 +1,6 @@
 """Uses of a finished run: embeddings of another or a grown graph, and similar nodes."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ from spgcl.errors import InputError, note
 from spgcl.evaluation.neighbours import most_similar
 from spgcl.files import steady
 from spgcl.graph import Graph
+from spgcl.io import read_embedding_file
 from spgcl.io.shards import has_shards, read_shards
 from spgcl.runs.alike import resolve_alike
 from spgcl.runs.folder import settle
 from spgcl.runs.options import GraphOptions
-from spgcl.runs.record import load_method, read_results, read_run, unfinished
+from spgcl.runs.record import Run, load_method, read_results, read_run, require_unchanged, unfinished
 from spgcl.training import fitting
 
 
@@ -37,35 +39,67 @@ def embed_graph(
         threads: CPU threads; those of the run by default.
     """
     settle(folder)
+    run = read_run(folder)
+    read = resolve_alike(graph, options or GraphOptions(), folder, run.graph).graph
+    for remark in read.notes:
+        note(remark)
+    return read, embed_read(folder, run, read, device=device, threads=threads)
+
+
+def embed_read(
+    folder: Path, run: Run, graph: Graph, *, device: str = "auto", threads: int | None = None
+) -> NDArray[np.float32]:
+    """Embed a graph that was read as the run's own was, see `spgcl.runs.alike`."""
     with steady(folder):
-        run, method = read_run(folder), load_method(folder)
+        require_unchanged(folder, run)
+        method = load_method(folder)
+    note(unfinished(folder, run))
     # Both decide the bytes, which for the run's own graph are to be those that `fit` wrote.
     use_threads(threads or run.threads)
     target = choose_device("cpu" if device == "auto" and run.device == "cpu" else device)
-    read = resolve_alike(graph, options or GraphOptions(), folder, run.graph).graph
-    for remark in (*read.notes, unfinished(folder, run)):
-        note(remark)
     digest = run.graph["digest"]
-    return read, fitting.embed(
-        run.method, method.to(target), read, target, digest=digest, settings=run.settings
-    )
+    return fitting.embed(run.method, method.to(target), graph, target, digest=digest, settings=run.settings)
 
 
-def similar_nodes(folder: Path, node: str, count: int = 10) -> list[dict[str, Any]]:
-    """The nodes nearest to a node by cosine similarity of a run's embeddings, exact."""
-    if has_shards(folder):
-        with steady(folder):
-            return _similar_in_shards(folder, node, count)
-    _, embeddings, node_ids = read_results(folder)
+def similar_nodes(path: Path, nodes: Sequence[Any], count: int = 10) -> list[dict[str, Any]]:
+    """The nodes nearest to each of some nodes by the embeddings of a run or of a file; see `nearest`."""
+    if path.is_file():
+        return nearest(*read_embedding_file(path), nodes, count, origin=path)
+    if has_shards(path):
+        with steady(path):
+            found = {node: _similar_in_shards(path, str(node), count) for node in nodes}
+        several = len(nodes) > 1
+        return [({"of": node} if several else {}) | row for node, rows in found.items() for row in rows]
+    _, embeddings, node_ids = read_results(path)
+    return nearest(embeddings, node_ids, nodes, count, origin=path)
+
+
+def nearest(
+    embeddings: NDArray[np.float32],
+    node_ids: NDArray[Any],
+    nodes: Sequence[Any],
+    count: int = 10,
+    *,
+    origin: Any = "these embeddings",
+) -> list[dict[str, Any]]:
+    """The nodes nearest to each of some nodes by cosine similarity, exact, most similar first.
+
+    Every record has `node` and `similarity`; with several nodes also `of`, the one that it is similar to.
+    """
     ids = node_ids.tolist()
-    index = next((index for index, known in enumerate(ids) if str(known) == node), None)
-    if index is None:
-        raise InputError(f"no node {node!r} in {folder}; its ids look like {ids[0]!r}")
-    rows, similarities = most_similar(embeddings, index, count)
-    return [
-        {"node": ids[row], "similarity": value}
-        for row, value in zip(rows.tolist(), similarities.tolist(), strict=True)
-    ]
+    index = {str(known): row for row, known in enumerate(ids)}
+    found = []
+    for node in nodes:
+        row = index.get(str(node))
+        if row is None:
+            raise InputError(f"no node {str(node)!r} in {origin}; its ids look like {ids[0]!r}")
+        others, similarities = most_similar(embeddings, row, count)
+        of = {"of": ids[row]} if len(nodes) > 1 else {}
+        found += [
+            {**of, "node": ids[other], "similarity": value}
+            for other, value in zip(others.tolist(), similarities.tolist(), strict=True)
+        ]
+    return found
 
 
 def _similar_in_shards(folder: Path, node: str, count: int) -> list[dict[str, Any]]:

@@ -1,6 +1,8 @@
 """Scores of a run: linear probe, k-NN, clustering, link prediction; supervised runs by their predictions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +11,17 @@ from numpy.typing import NDArray
 
 from spgcl.datasets import Splits
 from spgcl.engine.device import scoring_device
-from spgcl.errors import InputError, note
+from spgcl.errors import InputError, note, unknown
 from spgcl.evaluation import cluster, knn, link_scores, probe, score_predictions, split_half, tuned_probe
 from spgcl.evaluation.checks import task_digest
 from spgcl.evaluation.reliability import mean_cosine, vector_reliability
+from spgcl.evaluation.scores import METRICS
 from spgcl.evaluation.verdict import on_vectors
 from spgcl.files import replacing, steady
 from spgcl.graph import Graph
 from spgcl.io.shards import has_shards, read_shards
 from spgcl.methods import Supervision, find
+from spgcl.runs.baselines import beside
 from spgcl.runs.folder import settle
 from spgcl.runs.record import (
     Run,
@@ -31,11 +35,57 @@ from spgcl.runs.record import (
     unfinished,
 )
 from spgcl.runs.sources import Loaded, resolve_recorded, training_graph
+from spgcl.runs.splits import chosen_splits
 from spgcl.scale.sample import sampled_graph
 from spgcl.scale.store import Store
 
+# What an evaluation computes, as named by --only.
+PARTS = ("probe", "baselines", "knn", "clustering", "links", "reliability")
 # Embeddings, labels, splits.
 Task = tuple[NDArray[np.float32], NDArray[np.int64], Splits]
+Progress = Callable[[Path, float], None]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What an evaluation is asked for; see the options of `spgcl eval`.
+
+    Attributes:
+        protocol: "paper" or "tuned".
+        labels: A file, a table or one label per node, see `spgcl.io.read_labels`; those of the run if None.
+        label: Column of classes in the labels.
+        id: Column of node ids in the labels.
+        metric: One of `spgcl.evaluation.scores.METRICS`; that of the data set, or accuracy, if None.
+        splits: See `spgcl.runs.splits.chosen_splits`; those that came with the labels if None.
+        only: Names among `PARTS`.
+    """
+
+    protocol: str = "paper"
+    labels: Any = None
+    label: str | None = None
+    id: str | None = None
+    metric: str | None = None
+    splits: Any = None
+    only: Sequence[str] = PARTS
+
+    def __post_init__(self) -> None:
+        for part in self.only:
+            if part not in PARTS:
+                raise unknown("part of an evaluation", part, PARTS)
+        if self.protocol not in ("paper", "tuned"):
+            raise unknown("protocol", self.protocol, ["paper", "tuned"])
+        if self.metric is not None and self.metric not in METRICS:
+            raise unknown("metric", self.metric, METRICS)
+
+    @property
+    def words(self) -> dict[str, str]:
+        """What can be asked for again by words: files and names, not objects in memory."""
+        given = {name: getattr(self, name) for name in ("labels", "label", "id", "metric", "splits")}
+        return {
+            name: str(value.absolute() if isinstance(value, Path) else value)
+            for name, value in given.items()
+            if isinstance(value, str | Path)
+        }
 
 
 def run_folders(path: Path) -> dict[Path, Run]:
@@ -65,14 +115,25 @@ def _require_alike(runs: dict[Path, Run]) -> None:
             )
 
 
-def labelled(folder: Path, run: Run, labels: Path | None = None) -> Loaded:
-    """The graph of a run, read again, with its labels or those given."""
-    loaded = resolve_recorded(run.graph, labels)
+def labelled(folder: Path, run: Run, asked: Asked) -> Loaded:
+    """The graph of a run, read again, with its labels or those given, and the splits that are asked for."""
+    loaded = resolve_recorded(folder, run.graph, asked.labels, label=asked.label, id_column=asked.id)
+    loaded = as_asked(loaded, asked)
     if not is_as_fitted(loaded.graph, run):
         note(f"{run.graph['source']} has changed since {folder} was fitted, the embeddings have not")
     if loaded.labels is None and find(run.method).supervised:
         raise InputError(f"{folder} has no labels to evaluate with; give them by --labels FILE")
     return loaded
+
+
+def as_asked(loaded: Loaded, asked: Asked) -> Loaded:
+    """The same graph and labels, with the metric and the splits that are asked for."""
+    loaded = replace(loaded, metric=asked.metric or loaded.metric)
+    if asked.splits is None:
+        return loaded
+    if loaded.labels is None:
+        raise InputError(f"{loaded.name} has no labels to split; give them by --labels FILE")
+    return replace(loaded, published=chosen_splits(asked.splits, loaded.labels, loaded.graph))
 
 
 def is_as_fitted(graph: Graph, run: Run) -> bool:
@@ -84,13 +145,72 @@ def is_as_fitted(graph: Graph, run: Run) -> bool:
     return bool(trained_on.digest == run.graph["digest"])
 
 
+@dataclass(frozen=True)
+class Evaluated:
+    """Scores of a run, or of retrainings and of all together, by folder.
+
+    Attributes:
+        records: What `eval.json` holds; of several, all together come last.
+        runs: The runs that were scored.
+    """
+
+    records: dict[Path, dict[str, Any]]
+    runs: dict[Path, Run]
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The scores of the run, or of all retrainings together."""
+        return [*self.records.values()][-1]
+
+    def write(self) -> None:
+        """Write every `eval.json`; those that can be are written before an error is raised."""
+        unwritten = None
+        for folder, record in self.records.items():
+            try:
+                write_evaluation(folder, record, self.runs.get(folder))
+            except InputError as error:
+                unwritten = error
+        if unwritten:
+            raise unwritten
+
+
+def evaluate(
+    path: Path,
+    asked: Asked,
+    device: str = "auto",
+    progress: Progress | None = None,
+    loaded: Loaded | None = None,
+) -> Evaluated:
+    """Score a run, or every retraining in a folder and all of them together.
+
+    Args:
+        path: A run's folder, or one of several retrainings.
+        asked: What is computed, and with which labels.
+        device: Where to compute.
+        progress: Called from time to time with a folder and the finished fraction of its probe.
+        loaded: The graph with labels and splits, if it is read already.
+    """
+    folders = run_folders(path)
+    loaded = loaded or labelled(*next(iter(folders.items())), asked)
+    records: dict[Path, dict[str, Any]] = {}
+    known = None
+    for folder, run in folders.items():
+        report = None if progress is None else partial(progress, folder)
+        records[folder] = evaluate_run(folder, run, loaded, asked, device, report, known)
+        known = records[folder].get("baselines")
+    if len(records) > 1:
+        records[path] = over_retrainings([*records.values()])
+    return Evaluated(records, folders)
+
+
 def evaluate_run(
     folder: Path,
     run: Run,
     loaded: Loaded,
-    protocol: str = "paper",
+    asked: Asked,
     device: str = "auto",
     progress: Callable[[float], None] | None = None,
+    known: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Score a run's embeddings with labels, on edges that it held out, or else by their reliability.
 
@@ -98,9 +218,10 @@ def evaluate_run(
         folder: The run's folder.
         run: Its record.
         loaded: Its graph, see `labelled`.
-        protocol: "paper" or "tuned".
+        asked: What is computed.
         device: Where to compute.
         progress: Called from time to time with the finished fraction of the probe.
+        known: Scores without training, if they are known from another retraining.
     """
     with steady(folder):
         require_unchanged(folder, run)
@@ -112,13 +233,18 @@ def evaluate_run(
     if loaded.labels is not None and loaded.splits is not None:
         task = (embeddings, loaded.labels[scored], _splits_of(loaded.splits, scored))
         record["task"] = task_digest(loaded.graph, loaded.labels, loaded.splits)
+        if asked.words:
+            record["asked"] = asked.words
         if find(run.method).supervised:
             record |= _by_predictions(folder, run, task, loaded.metric)
         else:
-            record |= _with_labels(task, loaded.metric, protocol, device, progress)
-    if held_out is not None:
+            record |= _with_labels(task, loaded.metric, asked, device, progress)
+        if "baselines" in asked.only and "mean" in record:
+            target = scoring_device(device)
+            record["baselines"] = known or beside(folder, run, loaded, record["protocol"], target)
+    if held_out is not None and "links" in asked.only:
         record["link_prediction"] = link_scores(embeddings, *held_out)
-    if loaded.labels is None:
+    if loaded.labels is None and "reliability" in asked.only:
         record |= without_labels(folder, run, loaded.graph, embeddings, device)
     require_unchanged(folder, run)
     return record
@@ -167,17 +293,19 @@ def require_same_nodes(node_ids: NDArray[Any], graph: Graph, folder: Path, run: 
 
 
 def _with_labels(
-    task: Task, metric: str, protocol: str, device: str, progress: Callable[[float], None] | None
+    task: Task, metric: str, asked: Asked, device: str, progress: Callable[[float], None] | None
 ) -> dict[str, Any]:
     embeddings, labels, splits = task
     target = str(scoring_device(device))
-    score = probe if protocol == "paper" else tuned_probe
-    return {
-        **score(*task, metric=metric, device=target, progress=progress).as_record(),
-        "split_source": splits.source,
-        "knn": knn(*task, metric=metric, device=target).as_record(),
-        "clustering": cluster(embeddings, labels, device=target),
-    }
+    record: dict[str, Any] = {"metric": metric, "split_source": splits.source}
+    if "probe" in asked.only:
+        score = probe if asked.protocol == "paper" else tuned_probe
+        record |= score(*task, metric=metric, device=target, progress=progress).as_record()
+    if "knn" in asked.only:
+        record["knn"] = knn(*task, metric=metric, device=target).as_record()
+    if "clustering" in asked.only:
+        record["clustering"] = cluster(embeddings, labels, device=target)
+    return record
 
 
 def _by_predictions(folder: Path, run: Run, task: Task, metric: str) -> dict[str, Any]:
@@ -204,19 +332,25 @@ def write_evaluation(folder: Path, record: dict[str, Any], run: Run | None = Non
 def over_retrainings(records: list[dict[str, Any]]) -> dict[str, Any]:
     """Summarise full retrainings; the deviation is over the means of the retrainings."""
     first = records[0]
-    kept = ("dataset", "method", "protocol", "metric", "split_source")
+    kept = ("dataset", "method", "protocol", "metric", "split_source", "task", "asked")
     summed: dict[str, Any] = {name: first[name] for name in kept if name in first}
     if "mean" in first:
         summed |= {**_spread([record["mean"] for record in records]), "std_over": "retrainings"}
         summed["splits"] = [score for record in records for score in record["splits"]]
+    if "others" in first:
+        summed["others"] = _means([record["others"] for record in records])
+    if "baselines" in first:
+        summed["baselines"] = first["baselines"]
     if "knn" in first:
         summed["knn"] = {**_spread([record["knn"]["mean"] for record in records]), "std_over": "retrainings"}
     for part in ("clustering", "link_prediction"):
         if part in first:
-            summed[part] = {
-                name: _spread([record[part][name] for record in records])["mean"] for name in first[part]
-            }
+            summed[part] = _means([record[part] for record in records])
     return {**summed, "retrainings": records}
+
+
+def _means(records: list[dict[str, float]]) -> dict[str, float]:
+    return {name: _spread([record[name] for record in records])["mean"] for name in records[0]}
 
 
 def _spread(values: list[float]) -> dict[str, float]:

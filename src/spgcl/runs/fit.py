@@ -240,4 +240,5 @@ def describe_source(
         "directed": graph.directed,
         "weighted": graph.weights is not None,
         "feature_names": list(graph.feature_names),
+        **({"encoding": graph.encoding} if graph.encoding else {}),
     }

@@ -39,6 +39,7 @@ RUN_FILES = (
     "nodes.txt",
     "held_out_edges.npz",
     "baselines.json",
+    "graph.npz",
     *DERIVED_FILES,
 )
 # The folders in it: those of other programs, and embeddings of graphs larger than memory.

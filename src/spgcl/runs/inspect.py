@@ -1,14 +1,37 @@
 """What a graph is, in memory or on disk."""
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from spgcl.errors import InputError
+from spgcl.errors import InputError, NoFeaturesError
 from spgcl.evaluation import split_half
 from spgcl.evaluation.statistics import describe
-from spgcl.runs.sources import Loaded
+from spgcl.methods import METHODS
+from spgcl.runs.options import GraphOptions
+from spgcl.runs.sources import Loaded, resolve
 from spgcl.scale.describe import describe_store
 from spgcl.scale.sample import sampled_graph
 from spgcl.scale.store import Store
+
+
+def inspect_graph(graph: str, options: GraphOptions, labels: Path | None = None) -> dict[str, Any]:
+    """The same as `inspected` for a graph that is named; it needs no features."""
+    try:
+        return inspected(resolve(graph, options, labels, on_disk=True))
+    except NoFeaturesError:
+        # Degrees stand for features, which most of what is described does not read.
+        loaded = resolve(graph, replace(options, structural="degree"), labels)
+    record = {**inspected(loaded), "features": 0, "feature_density": 0.0}
+    record.pop("transformed", None)
+    notes = [line for line in record["notes"] if "structural features" not in line]
+    need_none = ", ".join(name for name, method in METHODS.items() if not method.reads_features)
+    verdict = [
+        "Nothing can be said of features: there are none.",
+        "Give them (--features FILE), or compute some from the structure (--structural degree). Methods that "
+        f"need none: {need_none}.",
+    ]
+    return {**record, "notes": notes, "without_labels": {"channels": {}, "verdict": verdict}}
 
 
 def inspected(loaded: Loaded) -> dict[str, Any]:

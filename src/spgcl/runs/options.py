@@ -10,6 +10,7 @@ class GraphOptions:
     """How a graph's files are read; every command that takes GRAPH takes these."""
 
     features: Annotated[Path | None, "Node features: .csv, .tsv, .parquet, .npy or .npz."] = None
+    columns: Annotated[str | None, "Columns of features to use, a,b,c (default: all but the ids)."] = None
     structural: Annotated[
         Literal["degree", "spectral"] | None, "Compute features from the structure of a graph that has none."
     ] = None
@@ -23,6 +24,8 @@ class GraphOptions:
         str | None, "Column of node ids in features, and in labels that have it (default: the first)."
     ] = None
     memory: Annotated[str | None, "Most memory for a store, as 2GiB (default: half of the machine's)."] = None
+    bipartite: Annotated[bool, "Both columns of edges have ids of their own, as users and items do."] = False
+    label: Annotated[str | None, "Column of classes in labels (default: the only other one)."] = None
     directed: Annotated[bool, "Keep edge direction (row-normalised propagation)."] = False
 
     def given(self) -> dict[str, Any]:

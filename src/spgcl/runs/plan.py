@@ -59,6 +59,7 @@ class Request:
         overwrite: Replace them.
         command: The command line, for the record.
         workers: Processes that train together.
+        loaded: The graph, if it is given in memory; `graph` is its name.
     """
 
     graph: str
@@ -79,6 +80,7 @@ class Request:
     overwrite: bool = False
     command: tuple[str, ...] = ()
     workers: int = 1
+    loaded: Loaded | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,6 +286,8 @@ def _make_room(plan: Plan) -> None:
 
 def _read(request: Request) -> tuple[Request, Loaded]:
     """The graph; features may be missing only if the method ignores them."""
+    if request.loaded is not None:
+        return request, request.loaded
     # cuBLAS reads the switch for determinism when it is first used: not yet.
     with nullcontext() if request.deterministic else initialising(request.device):
         try:

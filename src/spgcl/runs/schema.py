@@ -58,6 +58,28 @@ class Shape(TypedDict):
     num_features: int
 
 
+class EncodedColumn(TypedDict, total=False):
+    """What was learned of a column of features, see `spgcl.io.encoding`."""
+
+    name: str
+    kind: Literal["number", "category", "date", "text", "vector", "empty"]
+    mean: float
+    deviation: float
+    missing: bool
+    hours: bool
+    width: int
+    values: list[str]
+    buckets: list[int]
+    weights: list[float]
+    axes: list[list[float]]
+
+
+class Encoding(TypedDict):
+    """How features were made of a table."""
+
+    columns: list[EncodedColumn]
+
+
 class Described(Shape):
     """The graph of a run: where it is, how it was read, what it was like."""
 
@@ -69,6 +91,7 @@ class Described(Shape):
     directed: bool
     weighted: NotRequired[bool]
     feature_names: NotRequired[list[str]]
+    encoding: NotRequired[Encoding]
 
 
 class Weights(TypedDict):
@@ -102,12 +125,34 @@ class Scored(TypedDict):
     mean: float
     std: float
     std_over: Literal["splits", "probe starts", "training starts"]
-    metric: Literal["accuracy", "roc_auc"]
+    metric: Literal["accuracy", "roc_auc", "balanced_accuracy", "macro_f1"]
     splits: list[SplitTest]
+
+
+class Means(TypedDict, total=False):
+    """A score without training beside that of a run, or why there is none."""
+
+    mean: float
+    std: float
+    left_out: str
+
+
+class Asked(TypedDict, total=False):
+    """By which labels and splits a run was scored, if they were named."""
+
+    labels: str
+    label: str
+    id: str
+    metric: Literal["accuracy", "roc_auc", "balanced_accuracy", "macro_f1"]
+    splits: str
 
 
 class Evaluation(TypedDict, total=False):
     """The scores of a run, `eval.json`."""
+
+    asked: Asked
+    others: dict[str, float]
+    baselines: dict[str, Means]
 
     split_source: str
     task: str

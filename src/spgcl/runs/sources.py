@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,6 +24,8 @@ from spgcl.io.stored import read_stored_labels
 from spgcl.runs.options import GraphOptions
 from spgcl.scale.store import Store, is_store, open_store
 
+# Where a run keeps a graph that was given in memory.
+KEPT_GRAPH = "graph.npz"
 # Edges kept from training, and as many pairs that are no edges.
 HeldOut = tuple[NDArray[np.int64], NDArray[np.int64]]
 
@@ -41,6 +44,7 @@ class Loaded:
         published: Splits of the data set or of the file, or None.
         class_names: Names of the classes, if they are known.
         path: The graph's file, or None for a data set.
+        kept: Whether the graph was given in memory, so that a run has to keep it.
     """
 
     name: str
@@ -50,10 +54,13 @@ class Loaded:
     metric: str = "accuracy"
     class_names: tuple[str, ...] = ()
     path: Path | None = None
+    kept: bool = False
 
     @property
     def source(self) -> str:
-        """Names this graph from any folder: the data set's name, or the file's absolute path."""
+        """Names this graph: the data set's name, the file's absolute path, or the file in a run's folder."""
+        if self.kept:
+            return KEPT_GRAPH
         return self.name if self.path is None else str(self.path.absolute())
 
     @cached_property
@@ -79,7 +86,7 @@ def _never_trained_on(labels: NDArray[np.int64], splits: Splits, names: tuple[st
 
 
 def resolve(
-    graph: str, options: GraphOptions | None = None, labels: Path | None = None, *, on_disk: bool = False
+    graph: str, options: GraphOptions | None = None, labels: Any = None, *, on_disk: bool = False
 ) -> Loaded:
     """The graph of a data set's name or of a path, with the labels given or else its own.
 
@@ -88,7 +95,11 @@ def resolve(
     options = options or GraphOptions()
     loaded = resolve_graph(graph, options, on_disk=on_disk)
     if labels is not None:
-        return _with_labels(loaded, labels, options)
+        # If the features are a table, `id` may name a column of that table only.
+        optional = options.features is not None and suffix_of(options.features) in TABLES
+        return with_labels(loaded, labels, label=options.label, id_column=options.id, if_there=optional)
+    if options.label is not None:
+        raise InputError(f"--label {options.label} names a column of labels; give their file (--labels FILE)")
     return loaded if loaded.path is None else _with_stored_labels(loaded, loaded.path)
 
 
@@ -97,7 +108,13 @@ def is_dataset(graph: str) -> bool:
     return "/" not in graph and not Path(graph).suffix
 
 
-def resolve_graph(graph: str, options: GraphOptions, *, on_disk: bool = False) -> Loaded:
+def resolve_graph(
+    graph: str,
+    options: GraphOptions,
+    encoding: Mapping[str, Any] | None = None,
+    *,
+    on_disk: bool = False,
+) -> Loaded:
     """The graph of a data set's name or of a path; a file is not searched for labels."""
     _keep_imports()
     if is_dataset(graph):
@@ -105,19 +122,32 @@ def resolve_graph(graph: str, options: GraphOptions, *, on_disk: bool = False) -
     path = Path(graph)
     if is_store(path):
         return Loaded(path.name, _of_store(path, options, on_disk=on_disk), path=path)
-    read = read_graph(
-        path,
-        options.features,
+    return Loaded(
+        path.name.split(".")[0] or path.name, read_source(path, options, encoding=encoding), path=path
+    )
+
+
+def read_source(
+    source: Any,
+    options: GraphOptions,
+    features: Any = None,
+    encoding: Mapping[str, Any] | None = None,
+) -> Graph:
+    """The graph of a file or an object, see `spgcl.io.read_graph`, perhaps with features in memory."""
+    return read_graph(
+        source,
+        options.features if features is None else features,
         structural=options.structural,
         directed=options.directed,
         source_column=options.source,
         target_column=options.target,
         weight_column=options.weight,
+        bipartite=options.bipartite,
         id_column=options.id,
         feature_attributes=options.attributes.split(",") if options.attributes else None,
+        feature_columns=options.columns.split(",") if options.columns else None,
+        encoding=encoding,
     )
-    name = path.name.split(".")[0] or path.name
-    return Loaded(name, read, path=path)
 
 
 def _of_store(path: Path, options: GraphOptions, *, on_disk: bool) -> Graph:
@@ -161,29 +191,69 @@ def _keep_imports() -> None:
     gc.freeze()
 
 
-def resolve_recorded(graph: dict[str, Any], labels: Path | None = None) -> Loaded:
-    """The graph of a run's record, with the labels given or else those of the record."""
-    recorded = Path(graph["labels"]) if graph["labels"] else None
+def resolve_recorded(
+    folder: Path,
+    graph: dict[str, Any],
+    labels: Any = None,
+    *,
+    label: str | None = None,
+    id_column: str | None = None,
+) -> Loaded:
+    """The graph of a run's record, with the labels given or else those of the record.
+
+    Args:
+        folder: The run's folder, which may hold the graph.
+        graph: The record.
+        labels: See `spgcl.io.read_labels`.
+        label: Column of classes in the labels, else that of the record.
+        id_column: Column of node ids in the labels, else that of the record.
+    """
+    name = source_of(folder, graph)
     options = GraphOptions.recorded(graph["options"])
-    return resolve(graph["source"], options, labels or recorded, on_disk=True)
+    if graph["source"] == KEPT_GRAPH:
+        # It holds its structural features.
+        options = replace(options, structural=None)
+    if label is None and id_column is None:
+        return resolve(name, options, graph["labels"] if labels is None else labels, on_disk=True)
+    labels = graph["labels"] if labels is None else labels
+    if labels is None:
+        raise InputError("--label and --id name columns of labels; give their file (--labels FILE)")
+    loaded = resolve_graph(name, replace(options, label=None), on_disk=True)
+    return with_labels(loaded, labels, label=label or options.label, id_column=id_column or options.id)
+
+
+def source_of(folder: Path, graph: dict[str, Any]) -> str:
+    """The data set or file that a run's record names; a file in the run's folder is named relative to it."""
+    source = str(graph["source"])
+    return source if is_dataset(source) else str(folder / source)
 
 
 def _from_dataset(name: str, options: GraphOptions) -> Loaded:
     if name not in names() and Path(name).exists():
         raise InputError(f"{name!r} is no data set; if you mean the file, write ./{name}")
     dataset = load(name)
-    # The column of ids may be that of a file of labels.
-    if unused := [option for option in options.given() if option != "id"]:
+    # Columns of ids and classes may be those of a file of labels.
+    if unused := [option for option in options.given() if option not in ("id", "label")]:
         raise InputError(f"{name} brings its own graph; --{unused[0]} goes with a file only")
     return Loaded(name, dataset.graph, dataset.labels, dataset.splits, dataset.metric, dataset.class_names)
 
 
-def _with_labels(loaded: Loaded, labels: Path, options: GraphOptions) -> Loaded:
-    # If the features are a table, `id` may name a column of that table only.
-    optional = options.features is not None and suffix_of(options.features) in TABLES
-    values, class_names = read_labels(labels, loaded.graph, id_column=options.id, if_there=optional)
-    _note_unlabelled(values, class_names, labels)
-    return Loaded(loaded.name, loaded.graph, values, class_names=class_names, path=loaded.path)
+def with_labels(
+    loaded: Loaded,
+    labels: Any,
+    *,
+    label: str | None = None,
+    id_column: str | None = None,
+    if_there: bool = False,
+) -> Loaded:
+    """The same graph with labels from a file or in memory, and without splits; see `spgcl.io.read_labels`."""
+    values, class_names = read_labels(
+        labels, loaded.graph, id_column=id_column, label_column=label, if_there=if_there
+    )
+    origin = labels if isinstance(labels, str | PathLike) else "the labels"
+    _note_unlabelled(values, class_names, origin)
+    kept = loaded.kept
+    return Loaded(loaded.name, loaded.graph, values, class_names=class_names, path=loaded.path, kept=kept)
 
 
 def _with_stored_labels(loaded: Loaded, path: Path) -> Loaded:
@@ -199,12 +269,18 @@ def _with_stored_labels(loaded: Loaded, path: Path) -> Loaded:
     if stored is None:
         return loaded
     with_splits = " and masks" if splits else ""
-    note(f"{stored.field} of {path} read as labels{with_splits} for evaluation; --labels FILE gives others")
+    if path.name != KEPT_GRAPH:
+        note(
+            f"{stored.field} of {path} read as labels{with_splits} for evaluation; --labels FILE gives others"
+        )
     _note_unlabelled(stored.labels, stored.class_names, path)
-    return replace(loaded, labels=stored.labels, published=splits, class_names=stored.class_names)
+    names = stored.class_names
+    return replace(loaded, labels=stored.labels, published=splits, class_names=names, metric=stored.metric)
 
 
-def _note_unlabelled(labels: NDArray[np.int64], class_names: tuple[str, ...], path: Path) -> None:
+def _note_unlabelled(
+    labels: NDArray[np.int64], class_names: tuple[str, ...], path: str | PathLike[str]
+) -> None:
     count = np.count_nonzero(labels < 0)
     if count:
         note(f"{path}: {count:,} of {len(labels):,} nodes have no label and are not scored")

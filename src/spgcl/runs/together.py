@@ -48,7 +48,8 @@ class Job:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Note)
             torch.set_num_threads(self.run.threads)
-            loaded = resolve_recorded(self.run.graph)
+            # Only files train together: a graph in memory is not on disk yet.
+            loaded = resolve_recorded(Path(), self.run.graph)
             options = self.run.graph["options"]
             graph, _ = training_graph(loaded.graph, options, self.run.hold_out_edges, self.run.seed)
             supervision = None

@@ -1,0 +1,87 @@
+"""Training from Python, as the command `fit` does it."""
+
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from spgcl.face.request import Progress, device_of, watching, with_graph
+from spgcl.face.run import FittedRun
+from spgcl.io.embeddings import Format
+from spgcl.runs.kept import READING, keep
+from spgcl.runs.plan import Request, carry_out, plan
+
+
+def fit(
+    graph: Any,
+    features: Any = None,
+    *,
+    out: str | PathLike[str] | None = None,
+    method: str = "spgcl",
+    preset: str | None = None,
+    labels: Any = None,
+    seed: int = 0,
+    hold_out_edges: float = 0.0,
+    format: Format = "parquet",
+    observe: int = 0,
+    device: str = "auto",
+    threads: int | None = None,
+    precision: str = "auto",
+    deterministic: bool = False,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> FittedRun:
+    """Train on a graph and write the run, as `spgcl fit` does.
+
+    Args:
+        graph: A data set's name, a path, or anything `Graph.of` reads, which is then kept in the run.
+        features: A path or an object, if the graph brings none.
+        out: Folder of the run; `runs/GRAPH-METHOD-SEED` by default.
+        method: One of `spgcl.METHODS`.
+        preset: Settings of a benchmark graph.
+        labels: See `FittedRun.evaluate`; kept in the run. Only supervised methods are trained on them.
+        seed: Decides every draw.
+        hold_out_edges: Fraction of edges left out of training, for link prediction.
+        format: "parquet", "npy" or "csv".
+        observe: Record health curves every so many steps.
+        device: "auto", "cpu", "cuda" or "mps".
+        threads: CPU threads.
+        precision: Of matrix products on CUDA.
+        deterministic: The same bytes on CUDA too.
+        resume: Continue a run that was stopped; a finished one is returned.
+        overwrite: Replace an earlier run.
+        progress: Called with the number of finished steps and the last loss, a few times per second.
+        settings: Hyper-parameters of the method; and how the graph is read, as the options of the command:
+            `structural`, `directed`, `source`, `target`, `weight`, `attributes`, `id`, `label`.
+    """
+    request = Request(
+        graph="",
+        device=device_of(device, threads),
+        out=None if out is None else Path(out),
+        method=method,
+        preset=preset,
+        seed=seed,
+        embedding_format=format,
+        hold_out_edges=hold_out_edges,
+        precision=precision,
+        deterministic=deterministic,
+        resume=resume,
+        overwrite=overwrite,
+    )
+    return _carried_out(request, (graph, features, labels), settings, progress, observe)
+
+
+def _carried_out(
+    request: Request,
+    given: tuple[Any, Any, Any],
+    settings: dict[str, Any],
+    progress: Progress | None,
+    observe: int,
+) -> FittedRun:
+    reading = {name: settings.pop(name) for name in READING & settings.keys()}
+    planned = plan(with_graph(replace(request, settings=settings), *given, reading))
+    ((folder, _),) = carry_out(planned, watch=watching(progress), observe_every=observe)
+    keep(folder, planned.loaded)
+    return FittedRun(folder)

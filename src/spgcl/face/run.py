@@ -1,0 +1,192 @@
+"""A run on disk as an object, whose methods are the commands that take a run."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spgcl.datasets import Dataset
+from spgcl.display import aligned, rows
+from spgcl.errors import note
+from spgcl.face.vectors import Vectors
+from spgcl.graph import Graph
+from spgcl.io import read_embedding_file
+from spgcl.report.words import SCORE_COLUMNS, judgement, score_rows, score_text
+from spgcl.report.write import Wanted, write_report
+from spgcl.runs.embed import embed_graph, embed_read
+from spgcl.runs.evaluate import PARTS, Asked, evaluate
+from spgcl.runs.kept import in_memory, options_of, read_given
+from spgcl.runs.record import Run, read_results, read_run
+from spgcl.training.fitting import as_learned
+
+
+class Evaluation(dict[str, Any]):
+    """Scores of a run, the content of its `eval.json`; printed as the command prints them."""
+
+    def __str__(self) -> str:
+        table = aligned([SCORE_COLUMNS, *score_rows(self)])
+        return "\n".join([*table, *judgement(self), *self.get("verdict", [])])
+
+    def __repr__(self) -> str:
+        return f"Evaluation({score_text(self) or 'without labels'})"
+
+    def _repr_html_(self) -> str:
+        said = [*judgement(self), *self.get("verdict", [])]
+        return rows(" ".join(said), list(SCORE_COLUMNS), score_rows(self))
+
+
+class FittedRun(Vectors):
+    """A run on disk, and what can be done with it.
+
+    Attributes:
+        folder: Its folder.
+        record: The content of its `run.json`.
+    """
+
+    def __init__(self, folder: str | PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self.record: Run = read_run(self.folder)
+
+    def _read(self) -> tuple[NDArray[np.float32], NDArray[Any]]:
+        return self._results
+
+    @cached_property
+    def _results(self) -> tuple[NDArray[np.float32], NDArray[Any]]:
+        return read_results(self.folder)[1:]
+
+    def embed(
+        self,
+        graph: Any,
+        features: Any = None,
+        *,
+        device: str = "auto",
+        threads: int | None = None,
+        **reading: Any,
+    ) -> Vectors:
+        """Embed another or a grown graph with the weights of the run, without training.
+
+        Args:
+            graph: A data set's name, a path, or anything `Graph.of` reads.
+            features: A path or an object; those of the run's graph had the same columns.
+            device: Where to compute.
+            threads: CPU threads; those of the run by default.
+            reading: How the graph is read, see `fit`.
+        """
+        options = options_of(reading, features)
+        if isinstance(graph, str | PathLike) and not in_memory(features):
+            read, vectors = embed_graph(self.folder, str(graph), options, device=device, threads=threads)
+            return Vectors(vectors, read.node_ids)
+        recorded = self.record.graph
+        directed, structural = recorded["directed"], recorded["options"].get("structural")
+        has_features = features is not None or isinstance(graph, Graph | Dataset)
+        options = replace(
+            options, directed=directed, structural=None if has_features else options.structural or structural
+        )
+        read = read_given(graph, options, features, recorded.get("encoding"))
+        for remark in read.notes:
+            note(remark)
+        matched = as_learned(
+            read,
+            digest=recorded["digest"],
+            directed=directed,
+            num_features=recorded["num_features"],
+            feature_names=recorded.get("feature_names", ()),
+        )
+        vectors = embed_read(self.folder, self.record, matched, device=device, threads=threads)
+        return Vectors(vectors, matched.node_ids)
+
+    def evaluate(
+        self,
+        labels: Any = None,
+        *,
+        protocol: str = "paper",
+        label: str | None = None,
+        id: str | None = None,
+        metric: str | None = None,
+        splits: Any = None,
+        only: str | tuple[str, ...] = PARTS,
+        device: str = "auto",
+        progress: Callable[[float], None] | None = None,
+    ) -> Evaluation:
+        """Score the vectors with labels, or say what can be said without; also written to `eval.json`.
+
+        Args:
+            labels: A file, a table by node id, a dictionary, or one label per node; those of the run if None.
+            protocol: "paper" or "tuned".
+            label: Column of classes in the labels.
+            id: Column of node ids in the labels.
+            metric: "accuracy", "balanced_accuracy", "macro_f1" or "roc_auc".
+            splits: "60/20/20", "5-fold", a file or a table of parts by node id, or masks.
+            only: Parts to compute: probe, baselines, knn, clustering, links, reliability.
+            device: Where to compute.
+            progress: Called now and then with the finished fraction of the probe.
+        """
+        parts = tuple(only.split(",")) if isinstance(only, str) else tuple(only)
+        asked = Asked(protocol, labels, label, id, metric, splits, parts)
+        found = evaluate(self.folder, asked, device, progress and _of_fraction(progress))
+        found.write()
+        return Evaluation(found.record)
+
+    def report(
+        self,
+        out: str | PathLike[str] | None = None,
+        *,
+        labels: Any = None,
+        label: str | None = None,
+        nodes: str | PathLike[str] | None = None,
+        projection: str = "auto",
+        device: str = "auto",
+    ) -> Path:
+        """Write the page of the run and return its path.
+
+        Args:
+            out: The file; `report.html` in the run's folder by default.
+            labels: As for `evaluate`; an evaluation of the same labels is reused.
+            label: Column of classes in the labels.
+            nodes: A table by node id whose columns can colour the map.
+            projection: "auto", "umap" or "pca".
+            device: Where to compute.
+        """
+        wanted = Wanted(
+            labels,
+            label,
+            None if nodes is None else Path(nodes),
+            projection="umap" if projection == "umap" else "pca" if projection == "pca" else "auto",
+            device=device,
+        )
+        path = None if out is None else Path(out)
+        return Path(write_report([self.folder], path, wanted)["report"])
+
+    @property
+    def _pairs(self) -> dict[str, Any]:
+        run = self.record
+        return {
+            "folder": str(self.folder),
+            "method": run.method,
+            "graph": run.dataset,
+            "nodes": f"{run.graph['num_nodes']:,}",
+            "steps": f"{run.steps:,}",
+            "status": run.status,
+        }
+
+    def __repr__(self) -> str:
+        run = self.record
+        return f"FittedRun({str(self.folder)!r}: {run.method} on {run.dataset}, {run.status})"
+
+
+def open_run(path: str | PathLike[str]) -> Any:
+    """A run by its folder, as `FittedRun`, or a file of embeddings, as `Vectors`."""
+    return Vectors(*read_embedding_file(path)) if Path(path).is_file() else FittedRun(path)
+
+
+def _of_fraction(progress: Callable[[float], None]) -> Callable[[Path, float], None]:
+    def report(folder: Path, fraction: float) -> None:
+        del folder
+        progress(fraction)
+
+    return report
