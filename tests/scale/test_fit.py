@@ -65,7 +65,7 @@ def test_every_encoder_on_disk(capsys, tmp_path, more):
     np.testing.assert_allclose(memory[1], disk[1], rtol=1e-4, atol=1e-5)
 
 
-def test_text_ids_float16_and_scores(capsys, tmp_path):
+def test_float16_similar_nodes_and_scores(capsys, tmp_path):
     graph = make_graph(100, num_edges=400)
     store = store_of(tmp_path, graph, half=True)
     fit(capsys, store, tmp_path / "run", *ON_DISK)
@@ -169,3 +169,16 @@ def test_auto_learns_from_a_part_of_a_large_graph(capsys, tmp_path, monkeypatch)
     line = output(capsys, "fit", store.folder, "--out", tmp_path / "run", "--method", "auto", *ON_DISK)[1]
     assert "600 of 900" in line
     assert np.isfinite(read_embeddings(tmp_path / "run")[0]).all()
+
+
+def test_text_ids_are_written_with_the_vectors(capsys, tmp_path):
+    rows = [[f"n {a}", f"n {(a * 7 + 1) % 60}"] for a in range(60)]
+    write_csv(tmp_path / "edges.csv", "a,b", rows)
+    answer(capsys, "ingest", tmp_path / "edges.csv", "--structural", "degree", "--out", tmp_path / "store")
+    fit = ("fit", tmp_path / "store", *ON_DISK, "--method", "untrained", *settings(hidden=8))
+    answer(capsys, *fit, "--out", tmp_path / "run")
+    _, ids = read_embeddings(tmp_path / "run")
+    assert sorted(ids.tolist()) == sorted({node for row in rows for node in row})
+    found = answer(capsys, "similar", tmp_path / "run", "n 3", "-k", 2)
+    assert len(found) == 2 and all(row["node"].startswith("n ") for row in found)
+    assert "'n 99'" in refusal(capsys, "similar", tmp_path / "run", "n 99")

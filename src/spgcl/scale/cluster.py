@@ -76,6 +76,7 @@ class RayEngine:
         self.workers: Workers = RayTasks(ray, count)
         self.group: Group | None = None
         self._actors: list[Any] = []
+        self._running: list[Any] = []
         self._stack = ExitStack()
         self._lost = 0
 
@@ -88,8 +89,10 @@ class RayEngine:
         self._actors = [actor.remote() for _ in range(self.count - 1)]
         ray.get([one.ready.remote() for one in self._actors])
         where = f"tcp://{ray.util.get_node_ip_address()}:{_free_port()}"
-        for rank, one in enumerate(self._actors, 1):
+        self._running = [
             one.follow.remote(self._follow, job, where, rank, self.count)
+            for rank, one in enumerate(self._actors, 1)
+        ]
         how = {"init_method": where, "rank": 0, "world_size": self.count}
         self.group = self._stack.enter_context(joined(**how))
 
@@ -108,11 +111,25 @@ class RayEngine:
         """A lost process ends the messages of the others, which is an error of torch."""
         if not isinstance(error, RuntimeError) or self.group is None or self._lost == RETRIES:
             return False
+        self._raise_input_error()
         self._lost += 1
         reason = " ".join(str(error).split())[:80]
         note(f"a process was lost ({reason}); training goes on from the last checkpoint")
         self.end()
         return True
+
+    def _raise_input_error(self) -> None:
+        """If a process has ended with an error that a user can fix, that is the one to see."""
+        done, _ = self._ray.wait(self._running, num_returns=len(self._running), timeout=1)
+        for one in done:
+            try:
+                self._ray.get(one)
+            except self._ray.exceptions.RayTaskError as error:
+                if isinstance(error.cause, InputError):
+                    raise error.cause from None
+            except self._ray.exceptions.RayError:
+                # A lost process.
+                pass
 
 
 def _free_port() -> int:
