@@ -17,6 +17,8 @@ class Strong(NamedTuple):
 
 
 Cell = str | Strong
+# A cell of what was not measured.
+ABSENT = "-"
 _LATEX = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
