@@ -84,7 +84,6 @@ def test_killed_half_way_it_loses_no_run_and_repeats_none(tmp_path):
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    # Its workers end by themselves, and write no more.
     wait_until_alone(process.pid)
     finished = lines_of(path)
     wanted = {run.digest for run in plan_of("table7", quick=True).runs}
@@ -100,13 +99,26 @@ def test_killed_half_way_it_loses_no_run_and_repeats_none(tmp_path):
 
 
 def wait_until_alone(group):
+    """Wait until no process of a group lives; the dead may still wait for init to collect them."""
     for _ in range(1000):
-        try:
-            os.killpg(group, 0)
-        except ProcessLookupError:
+        states = subprocess.run(["ps", "-eo", "pgid=,stat="], capture_output=True, text=True, check=True)
+        lines = [line.split() for line in states.stdout.splitlines()]
+        if not any(pgid == str(group) and not state.startswith("Z") for pgid, state in lines):
             return
         time.sleep(0.01)
     raise AssertionError("a worker outlived the process that started it")
+
+
+def test_ctrl_c_ends_it_and_its_workers_in_silence(tmp_path):
+    command = [SPGCL, "reproduce", "table7", "--quick", "--workers", "2", "--device", "cpu"]
+    process = subprocess.Popen(command, cwd=tmp_path, start_new_session=True, stderr=subprocess.PIPE)
+    while not lines_of(tmp_path / "results" / "quick" / "table7.jsonl"):
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate()
+    assert (process.returncode, errors) == (130, b"")
+    wait_until_alone(process.pid)
 
 
 def test_an_unknown_name_is_refused_with_one_like_it(capsys, tmp_path, monkeypatch):

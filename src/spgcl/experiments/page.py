@@ -83,4 +83,4 @@ def _heading(name: str) -> str:
 def _where(results: Results) -> str:
     lines = [line for run in results.plan.runs if (line := results.of(run))]
     places = sorted({line["processor"] for line in lines})
-    return f", on {' and '.join(places)}" if places else ""
+    return f", on {', '.join(places)}" if places else ""

@@ -17,10 +17,12 @@ class Strong(NamedTuple):
 
 
 Cell = str | Strong
+# A cell of what was not measured.
+ABSENT = "-"
 _LATEX = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
-    **{"±": r"$\pm$", "≥": r"$\geq$", "≤": r"$\leq$", "`": ""},
+    **{"±": r"$\pm$", "†": r"$\dagger$", "≥": r"$\geq$", "≤": r"$\leq$", "`": ""},
 }
 
 
