@@ -31,7 +31,7 @@ def test_a_score_stands_beside_the_papers(tmp_path):
     mean, deviation = fmean(tests["gae", "cora"]), pstdev(tests["gae", "cora"])
     assert cell(by_paper, "gae", "cora") == f"{mean:.1f} ± {deviation:.1f} ({paper:.1f}, {mean - paper:+.1f})"
     # One training of three is marked; the best without labels is in bold, whatever the supervised ones reach.
-    assert cell(by_tuned, "gmi", "cora").endswith("*")
+    assert cell(by_tuned, "gmi", "cora").endswith("†")
     strong = [line[0] for line in by_paper.rows if isinstance(line[1], Strong)]
     assert strong == ["gmi"]
     assert cell(by_paper, "grace", "cora") == f"- ({paper_figure('grace', 'cora').mean:.1f})"

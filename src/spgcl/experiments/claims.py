@@ -293,22 +293,28 @@ def _spread(results: Results) -> tuple[Verdict, str]:
 
 
 def _every_encoder_gains(found: Found) -> tuple[Verdict, str]:
-    results, gains = found["table10"], {}
-    kinds = list(dict.fromkeys(row.partition(",")[0] for row in results.plan.row_names))
-    for graph in results.plan.graphs:
-        for kind in kinds:
-            cells = {
-                row.partition(", ")[2]: mean_test(lines, "paper")
-                for row in results.plan.row_names
-                if row.startswith(f"{kind},") and (lines := results.of_cell(row, graph))
-            }
-            trained = cells.pop("contrastive", None)
-            if trained is not None and "supervised" in cells:
-                gains[kind, graph] = trained - cells["supervised"]
-    text = ", ".join(f"{kind} on {graph} {gain:+.1f}" for (kind, graph), gain in gains.items())
-    return _verdict(sum(gain > 0 for gain in gains.values()), len(gains)), (
-        f"Contrastive less supervised training of the same encoder, in points: {text}." if text else ""
-    )
+    gains, parts = {}, []
+    for rival in ("supervised", "untrained"):
+        gains[rival] = _gains_over(found["table10"], rival)
+        if gains[rival]:
+            ahead = sum(gain > 0 for gain in gains[rival].values())
+            listed = ", ".join(f"{name} {gain:+.1f}" for name, gain in gains[rival].items())
+            parts.append(
+                f"Above the {rival} encoder in {ahead} of {len(gains[rival])} cases: {listed} points."
+            )
+    trained = gains["supervised"]
+    return _verdict(sum(gain > 0 for gain in trained.values()), len(trained)), " ".join(parts)
+
+
+def _gains_over(results: Results, rival: str) -> dict[str, float]:
+    """What contrastive training gains over the same encoder otherwise, by encoder and graph."""
+    gains = {}
+    for kind in dict.fromkeys(row.partition(",")[0] for row in results.plan.row_names):
+        for graph in results.plan.graphs:
+            trained, other = (results.of_cell(f"{kind}, {row}", graph) for row in ("contrastive", rival))
+            if trained and other:
+                gains[f"{kind} on {graph}"] = mean_test(trained, "paper") - mean_test(other, "paper")
+    return gains
 
 
 def _degree_helps(found: Found) -> tuple[Verdict, str]:

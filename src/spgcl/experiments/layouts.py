@@ -14,6 +14,8 @@ from spgcl.methods import find, parameters, resolved_settings
 from spgcl.methods.presets import known_graphs
 
 ABSENT = "-"
+# Behind a score of fewer retrainings than planned.
+FEWER = "†"
 Record = Mapping[str, Any]
 
 
@@ -50,7 +52,7 @@ def _score_table(results: Results, probe: str) -> Table:
         line: list[Cell] = [row]
         for graph in plan.graphs:
             lines, paper = cells[row, graph], printed_score(plan, row, graph)
-            mark = "*" if 0 < len(lines) < wanted[row] else ""
+            mark = FEWER if 0 < len(lines) < wanted[row] else ""
             text = _beside(lines, paper, probe) + mark
             line.append(Strong(text) if lines and mean_test(lines, probe) == best[graph] else text)
         rows.append([*line, _mean_cell(cells, results, row, measured, probe)])

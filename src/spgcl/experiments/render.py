@@ -20,7 +20,7 @@ Cell = str | Strong
 _LATEX = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
-    **{"±": r"$\pm$", "≥": r"$\geq$", "≤": r"$\leq$", "`": ""},
+    **{"±": r"$\pm$", "†": r"$\dagger$", "≥": r"$\geq$", "≤": r"$\leq$", "`": ""},
 }
 
 
