@@ -57,9 +57,7 @@ def _score_table(results: Results, probe: str) -> Table:
             line.append(Strong(text) if lines and mean_test(lines, probe) == best[graph] else text)
         rows.append([*line, _mean_cell(cells, results, row, measured, probe)])
     shown = " (paper's, difference)" if any("(" in str(cell) for row in rows for cell in row[1:]) else ""
-    few = (
-        ["* fewer retrainings than planned."] if any("*" in str(cell) for row in rows for cell in row) else []
-    )
+    few = [f"{FEWER} fewer retrainings than planned."] if FEWER in str(rows) else []
     return Table(
         f"{plan.title}, {PROTOCOLS[probe]}: mean ± deviation over retrainings{shown}. In bold: the best "
         "without labels.",
