@@ -5,7 +5,8 @@ import json
 import pytest
 from commands import output, refusal, settings
 
-from spgcl.report.comparison import compare_runs
+from spgcl.report.comparison import Entry, compare_runs
+from spgcl.report.write import silent
 from spgcl.runs.record import read_run
 
 QUICK = ["--threads", "1", *settings(hidden=8, seeds=16, pool_size=64)]
@@ -80,12 +81,12 @@ def test_scores_by_other_probes_or_of_other_labels_have_charts_of_their_own(labe
     tuned = stored(labelled)
     records = [tuned, {**tuned, "protocol": "paper"}, {**tuned, "task": "another"}, tuned]
     folders = [labelled / name for name in "abcd"]
-    content = compare_runs(
-        [(folder, read_run(labelled), record) for folder, record in zip(folders, records, strict=True)]
-    )
-    charts, (table, *paired) = content["sections"][0]["items"][:3], content["sections"][0]["items"][3:]
-    assert [row[0] for row in paired[0]["rows"]] == ["d"] and paired[0]["rows"][0][1] == "+0.00"
-    assert [[row["name"] for row in chart["rows"]] for chart in charts] == [["a", "d"], ["b"], ["c"]]
-    assert [row[4] for row in table["rows"]] == [
-        f"{probe} probe" for probe in ("tuned", "paper's", "tuned", "tuned")
+    run = read_run(labelled)
+    entries = [Entry(folder, run, record) for folder, record in zip(folders, records, strict=True)]
+    *charts, table = compare_runs(entries, "pca", silent)["sections"][0]["items"]
+    rows = [[row["name"] for row in chart["rows"]] for chart in charts]
+    # The second chart has the difference of the last run from the first.
+    assert rows == [["a", "d"], ["d"], ["b"], ["c"]]
+    assert [row[2] for row in table["rows"]] == [
+        f"{probe} probe, 10 splits" for probe in ("tuned", "paper's", "tuned", "tuned")
     ]

@@ -12,7 +12,7 @@ from spgcl.graph import Graph
 from spgcl.report.columns import Column, categorised, read_columns
 from spgcl.report.material import MOST_NODES
 from spgcl.report.page import write_page
-from spgcl.report.points import TEST_OUTCOMES, all_columns, map_data, packed, view_data
+from spgcl.report.points import TEST_OUTCOMES, all_columns, map_data, packed, run_columns, view_data
 from spgcl.report.single import describe_run
 from spgcl.report.write import silent
 from spgcl.runs.plane import principal_plane
@@ -24,7 +24,7 @@ def unpacked(item):
 
 def mapped(material, predicted=None):
     view = view_data(material, principal_plane(material.vectors[material.shown]))
-    return map_data(material, all_columns(material, predicted), [view])
+    return map_data(material, all_columns(material, run_columns(material, predicted)), [view])
 
 
 @pytest.mark.parametrize(

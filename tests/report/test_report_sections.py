@@ -29,8 +29,7 @@ from spgcl.report.paper import Quoted, paper_figure
 from spgcl.report.reliability import without_labels
 from spgcl.report.scores import evaluation, first_split
 from spgcl.report.summary import headline, repeating_command, summary
-from spgcl.report.verdict import verdict, with_majority
-from spgcl.report.verdict import without_training as baselines
+from spgcl.report.verdict import verdict, without_training
 from spgcl.report.words import judgement, score_rows
 from spgcl.report.write import silent
 from spgcl.runs.fit import DECIDING
@@ -239,7 +238,7 @@ def test_predictions_of_the_first_split_are_those_that_were_scored(make_material
 
 
 def verdict_of(material):
-    return verdict(material, with_majority(material, baselines(material, silent)), ["The signal."])
+    return verdict(material, without_training(material, silent), ["The signal."])
 
 
 def test_the_verdict_shows_splits_and_rows_without_training_and_evaluation_the_confusion(make_material):
@@ -267,14 +266,14 @@ def test_the_verdict_shows_splits_and_rows_without_training_and_evaluation_the_c
 def test_rows_without_training_are_computed_once_for_a_task(make_material):
     material = scored(make_material, "tuned")
     stages = []
-    first = baselines(material, stages.append)
+    first = without_training(material, stages.append)
     assert stages == ["scoring raw", "scoring smoothed", "scoring untrained"]
-    assert baselines(material, stages.append) == first and len(stages) == 3
+    assert without_training(material, stages.append) == first and len(stages) == 3
     object.__setattr__(material, "labels", (material.labels + 1) % 3)
-    assert baselines(material, stages.append).keys() == first.keys() and len(stages) == 6
+    assert without_training(material, stages.append).keys() == first.keys() and len(stages) == 6
     material.run.method = "raw"
     object.__setattr__(material, "labels", material.labels[::-1].copy())
-    assert list(baselines(material, stages.append)) == ["smoothed", "untrained"]
+    assert list(without_training(material, stages.append)) == ["majority", "smoothed", "untrained"]
 
 
 def test_a_row_that_does_not_fit_into_memory_is_left_out_with_its_reason(make_material, monkeypatch):

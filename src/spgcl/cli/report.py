@@ -33,6 +33,10 @@ def report(
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Also write RUN/tensorboard: scalars and projector.")
     ] = False,
+    protocol: Annotated[
+        Literal["paper", "tuned"] | None,
+        typer.Option("--protocol", help="Probe of all scores, see eval (default: that of the first run)."),
+    ] = None,
     device: DeviceOption = "auto",
     threads: ThreadsOption = None,
     json: JsonOption = False,
@@ -41,7 +45,7 @@ def report(
     from spgcl.report.write import Wanted, silent, write_report
 
     start_on("cpu", threads)
-    wanted = Wanted(labels, label, nodes, id_, projection, tensorboard, device)
+    wanted = Wanted(labels, label, nodes, id_, projection, tensorboard, device, protocol)
     title = str(runs[0]) if len(runs) == 1 else f"{len(runs)} runs"
     with progress_line(title, tail="{task.fields[stage]}", quiet=json, stage="") as update:
         say = (lambda stage: update(stage=stage)) if update else silent

@@ -1,7 +1,7 @@
 """What a page can show, as plain data: charts.js draws each kind by a function of the same name."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,12 +34,25 @@ def facts(pairs: Mapping[str, str], title: str = "") -> Item:
 
 
 def table(
-    columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "", folded: bool = False
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    title: str = "",
+    *,
+    folded: bool = False,
+    runs: Literal["", "rows", "columns"] = "",
 ) -> Item:
-    """A table; numbers come as rounded text, and all columns but the first are aligned right."""
-    cells = [[shorten(str(cell)) for cell in row] for row in rows]
-    names = [shorten(str(column)) for column in columns]
-    return {"kind": "table", "title": title, "columns": names, "rows": cells, "folded": folded}
+    """A table; numbers come as rounded text, and all columns but the first are aligned right.
+
+    `runs` says whether there is one row, or one column after the first, per run, in the order of colours.
+    """
+    return {
+        "kind": "table",
+        "title": title,
+        "columns": [shorten(str(column)) for column in columns],
+        "rows": [[shorten(str(cell)) for cell in row] for row in rows],
+        "folded": folded,
+        "runs": runs,
+    }
 
 
 class Curve(NamedTuple):
@@ -93,18 +106,28 @@ def strips(title: str, rows: Sequence[Item], unit: str, range_: Sequence[float] 
 
 
 def strip(
-    name: str, values: Sequence[float], mean: float, deviation: float | None, *, role: str = "other"
+    name: str,
+    values: Sequence[float],
+    mean: float,
+    deviation: float | None,
+    *,
+    role: str = "other",
+    colour: int | None = None,
+    words: str = "",
 ) -> Item:
     """A row of `strips`: single values, if known, as dots, their mean as a bar, the deviation as text.
 
-    The role is "own" for the run of the page, "quoted" for scores from the paper, else "other".
+    The role is "own" for the run of the page, "quoted" for scores from the paper, else "other". The colour,
+    if any, is an index in the palette; `words` stand after the numbers.
     """
+    numbers = f"{mean:.2f}" if deviation is None else f"{mean:.2f} ± {deviation:.2f}"
     return {
         "name": shorten(name),
         "values": [_rounded(value) for value in values],
         "mean": _rounded(mean),
-        "text": f"{mean:.2f}" if deviation is None else f"{mean:.2f} ± {deviation:.2f}",
+        "text": f"{numbers}{words}",
         "role": role,
+        "colour": colour,
     }
 
 

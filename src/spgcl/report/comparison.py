@@ -1,33 +1,62 @@
-"""The page of several runs: scores, curves, and the settings in which they differ."""
+"""The page of several runs: scores, maps, curves, and the settings in which they differ."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from spgcl.evaluation.scores import METRICS, PROTOCOLS
 from spgcl.report.charts import Item, section, strip, strips, table, text
 from spgcl.report.curves import training_charts
-from spgcl.report.words import DIFFERENCE_COLUMNS, deviation_over, difference_cells
+from spgcl.report.material import Material
+from spgcl.report.projected import Projection
+from spgcl.report.side_by_side import side_by_side
+from spgcl.report.verdict import Rows, scored_strip, scored_strips, without_training
+from spgcl.report.words import deviation_over, judgement
 from spgcl.runs.paired import chosen, differences, task_of
 from spgcl.runs.record import Run
 
-_COLUMNS = ["run", "graph", "method", "score", "scored by", "k-NN", "NMI", "link AUC", "train s", "peak MiB"]
+_COLUMNS = ["run", "score", "scored by", "graph", "method", "k-NN", "NMI", "link AUC", "train s", "peak MiB"]
 
 
-def compare_runs(entries: Sequence[tuple[Path, Run, dict[str, Any] | None]]) -> Item:
-    """The page of several runs as plain data, from the folder, record and `eval.json` (or None) of each."""
-    names = run_names([folder for folder, _, _ in entries])
-    runs = {name: run for name, (_, run, _) in zip(names, entries, strict=True)}
-    scores = {name: record for name, (_, _, record) in zip(names, entries, strict=True)}
+@dataclass(frozen=True)
+class Entry:
+    """One of the runs.
+
+    Attributes:
+        evaluation: `eval.json`, or None if the run is not evaluated.
+        material: What a page of its own would be made from; None if its graph cannot be read.
+        name: By which the page calls it.
+        colour: Its index in the palette, throughout the page.
+    """
+
+    folder: Path
+    run: Run
+    evaluation: dict[str, Any] | None = None
+    material: Material | None = None
+    name: str = ""
+    colour: int = 0
+
+
+def compare_runs(given: Sequence[Entry], projection: Projection, say: Callable[[str], None]) -> Item:
+    """The page of several runs as plain data; `say` is called with what is being done, in a few words."""
+    names = run_names([entry.folder for entry in given])
+    entries = [
+        replace(entry, name=name, colour=colour)
+        for colour, (entry, name) in enumerate(zip(given, names, strict=True))
+    ]
+    runs = {entry.name: entry.run for entry in entries}
     charts = training_charts(runs)
+    map_, maps = side_by_side(entries, projection, say)
     return {
         "title": f"{len(runs)} runs compared",
         "sections": [
-            section("scores", "Scores", _scores(runs, scores)),
+            _scores(entries, say),
+            *maps,
             section("training", "Training", charts or [text("Nothing was trained in these runs.")]),
             section("settings", "Settings that differ", [_differing(runs)]),
         ],
-        "map": None,
+        "map": map_,
     }
 
 
@@ -41,43 +70,79 @@ def run_names(folders: Sequence[Path]) -> list[str]:
     return [f"{part[-1]} ({number})" for number, part in enumerate(parts, 1)]
 
 
-def _scores(runs: Mapping[str, Run], scores: Mapping[str, dict[str, Any] | None]) -> list[Item]:
+def _scores(entries: Sequence[Entry], say: Callable[[str], None]) -> Item:
     # Only scores of the same labels, splits, metric and probe share a chart.
-    comparable: dict[tuple[str, ...], list[Item]] = {}
-    for name, record in scores.items():
-        if record and "mean" in record:
-            task = (runs[name].dataset, record["metric"], record["protocol"], record.get("task", ""))
-            tests = [score["test"] for score in record["splits"]]
-            comparable.setdefault(task, []).append(strip(name, tests, record["mean"], record["std"]))
-    charts = [
-        strips(f"{dataset}, every split, {PROTOCOLS[protocol]}", rows, f"{METRICS[metric]}, percent")
-        for (dataset, metric, protocol, _), rows in comparable.items()
-    ]
-    rows = [_row(name, run, scores[name] or {}) for name, run in runs.items()]
-    return [*charts, table(_COLUMNS, rows, "All runs"), *_paired(scores)]
+    tasks: dict[tuple[str, ...], list[Entry]] = {}
+    for entry in entries:
+        if entry.evaluation and "mean" in entry.evaluation:
+            tasks.setdefault(task_of(entry.evaluation), []).append(entry)
+    words, charts = [], []
+    for (dataset, metric, protocol, _), scored in tasks.items():
+        rows = _without_training(scored, say)
+        words += _verdict(dataset, scored, rows)
+        dots = [scored_strip(_named(entry), _record(entry), colour=entry.colour) for entry in scored]
+        title = f"{dataset}, every split, {PROTOCOLS[protocol]}"
+        unit = f"{METRICS[metric]}, percent"
+        charts += [strips(title, [*dots, *scored_strips(rows)], unit), *_paired(scored, rows)]
+    cells = [_row(entry.name, entry.run, entry.evaluation or {}) for entry in entries]
+    return section(
+        "scores", "Scores", [*charts, table(_COLUMNS, cells, "All runs", runs="rows")], " ".join(words)
+    )
 
 
-def _paired(scores: Mapping[str, dict[str, Any] | None]) -> list[Item]:
-    """Per task, what the test scores of runs differ by from that of the run which validation chooses."""
-    tasks: dict[tuple[str, ...], dict[str, Any]] = {}
-    for name, record in scores.items():
-        if record and "mean" in record:
-            tasks.setdefault(task_of(record), {})[name] = record
-    items = []
-    for (dataset, *_), records in tasks.items():
-        best = chosen(records)
-        rows = [[name, *difference_cells(gap)] for name, gap in differences(records, best).items()]
-        if rows:
-            title = f"{dataset}: test scores minus those of {best}, which validation chooses"
-            items.append(table(DIFFERENCE_COLUMNS, rows, title))
-    return items
+def _without_training(scored: Sequence[Entry], say: Callable[[str], None]) -> Rows:
+    """What takes no training on a task, by the probe of its runs; none if no graph can be read."""
+    known = [entry.material for entry in scored if entry.material and entry.material.splits]
+    return without_training(known[0], say, "raw", "smoothed") if known else {}
+
+
+def _verdict(dataset: str, scored: Sequence[Entry], rows: Rows) -> list[str]:
+    """What validation chooses and what that is worth, and which runs do not even beat the majority class."""
+    records = {entry.name: _record(entry) for entry in scored}
+    best = chosen(records)
+    words = [f"{dataset}: validation chooses {best}."]
+    words += judgement({**records[best], "baselines": rows})
+    majority = rows.get("majority", {}).get("mean", -1)
+    worst = [name for name, record in records.items() if name != best and record["mean"] <= majority]
+    return [*words, f"Not above the majority class: {', '.join(worst)}."] if worst else words
+
+
+def _paired(scored: Sequence[Entry], rows: Rows) -> list[Item]:
+    """By what test scores of runs and of features differ from those of the run that validation chooses."""
+    records = {entry.name: _record(entry) for entry in scored}
+    best = chosen(records)
+    records |= {f"{name} features": row for name, row in rows.items() if name != "majority" and "mean" in row}
+    colours = {entry.name: entry.colour for entry in scored}
+    dots = []
+    for name, gap in differences(records, best).items():
+        words = f", above in {gap['above']} of {gap['pairs']}" if gap["pairs"] > 1 else ""
+        deviation = gap["std"] if gap["pairs"] > 1 else None
+        gaps = [one["test"] - other["test"] for one, other in _pairs(records[name], records[best])]
+        dots.append(strip(name, gaps, gap["mean"], deviation, colour=colours.get(name), words=words))
+    if not dots:
+        return []
+    title = f"{scored[0].run.dataset}: differences from {best}, split by split"
+    return [strips(title, dots, "test score minus that of the run which validation chooses, percent", (0, 0))]
+
+
+def _pairs(record: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
+    return zip(record["splits"], other["splits"], strict=True)
+
+
+def _record(entry: Entry) -> dict[str, Any]:
+    return entry.evaluation or {}
+
+
+def _named(entry: Entry) -> str:
+    own = _record(entry)["protocol"] == "predictions"
+    return f"{entry.name} ({PROTOCOLS['predictions']})" if own else entry.name
 
 
 def _row(name: str, run: Run, record: Mapping[str, Any]) -> list[str]:
-    known = [name, run.dataset, run.method, "-", "-"]
+    score, by = "-", "-"
     if "mean" in record:
-        known[3] = f"{record['mean']:.2f} ± {record['std']:.2f} ({deviation_over(record)})"
-        known[4] = PROTOCOLS[record["protocol"]]
+        score = f"{record['mean']:.2f}" + (f" ± {record['std']:.2f}" if len(record["splits"]) > 1 else "")
+        by = f"{PROTOCOLS[record['protocol']]}, {deviation_over(record)}"
     others = [
         record.get("knn", {}).get("mean"),
         record.get("clustering", {}).get("nmi"),
@@ -85,7 +150,7 @@ def _row(name: str, run: Run, record: Mapping[str, Any]) -> list[str]:
         run.seconds.get("train"),
     ]
     cells = ["-" if value is None else f"{value:.2f}" for value in others]
-    return [*known, *cells, f"{run.peak_memory_mib:,.0f}"]
+    return [name, score, by, run.dataset, run.method, *cells, f"{run.peak_memory_mib:,.0f}"]
 
 
 def _differing(runs: Mapping[str, Run]) -> Item:
@@ -98,7 +163,7 @@ def _differing(runs: Mapping[str, Run]) -> Item:
             rows.append([key, *values])
     if not rows:
         return text("All settings of these runs are the same.")
-    return table(["setting", *runs], rows)
+    return table(["setting", *runs], rows, runs="columns")
 
 
 def _described(run: Run) -> dict[str, str]:

@@ -62,10 +62,11 @@ def view_data(material: Material, plane: Coordinates) -> Item:
     }
 
 
-def all_columns(material: Material, predicted: NDArray[np.int64] | None = None) -> list[Column]:
-    """Columns for colouring the map of a run: those of the run, those of its graph, the user's table."""
-    graph = graph_columns(material)
-    columns = [*graph[:-1], *run_columns(material, predicted), graph[-1]]
+def all_columns(material: Material, of_runs: Sequence[Column]) -> list[Column]:
+    """Columns for colouring the map: label, those of its runs, degree, and those of the user's table."""
+    columns = [*of_runs, Column("degree", material.graph.degrees)]
+    if material.labels is not None:
+        columns.insert(0, Column("label", material.labels, tuple(map(shorten, material.names))))
     taken = {column.name for column in columns}
     for column in material.columns:
         name = f"{column.name} (table)" if column.name in taken else column.name
@@ -73,15 +74,9 @@ def all_columns(material: Material, predicted: NDArray[np.int64] | None = None) 
     return columns
 
 
-def graph_columns(material: Material) -> list[Column]:
-    """Label and degree."""
-    degree = Column("degree", material.graph.degrees)
-    if material.labels is None:
-        return [degree]
-    return [Column("label", material.labels, tuple(map(shorten, material.names))), degree]
-
-
-def run_columns(material: Material, predicted: NDArray[np.int64] | None, run: str = "") -> list[Column]:
+def run_columns(
+    material: Material, predicted: NDArray[np.int64] | None = None, run: str = ""
+) -> list[Column]:
     """Clusters and, with predictions, classes and errors of the first split; a run's name ends theirs."""
     end = f", {run}" if run else ""
     clusters = _clusters(material)

@@ -16,7 +16,8 @@ from spgcl.report.words import SCORE_COLUMNS, score_rows
 def evaluation(material: Material, predicted: NDArray[np.int64] | None) -> Item:
     """The section about scores, with the predictions of `first_split` if there are any."""
     record = material.evaluation or {}
-    items = [table(SCORE_COLUMNS, score_rows(record), "Scores, percent")]
+    # Those without training are in the verdict.
+    items = [table(SCORE_COLUMNS, score_rows({**record, "baselines": {}}), "Scores, percent")]
     if predicted is None or material.labels is None:
         words = "Without labels only link prediction has a score; give labels by --labels FILE."
         return section("evaluation", "Evaluation", items if record else [text(words)])

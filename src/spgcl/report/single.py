@@ -7,12 +7,12 @@ from spgcl.report.charts import Item
 from spgcl.report.curves import training
 from spgcl.report.homophily import homophily
 from spgcl.report.material import Material
-from spgcl.report.points import all_columns, map_data, view_data
+from spgcl.report.points import all_columns, map_data, run_columns, view_data
 from spgcl.report.projected import Projection, plane_of_run
 from spgcl.report.reliability import without_labels
 from spgcl.report.scores import evaluation, first_split
 from spgcl.report.summary import summary
-from spgcl.report.verdict import verdict, with_majority, without_training
+from spgcl.report.verdict import verdict, without_training
 
 _PROJECTIONS = {"umap": "UMAP by cosine distance", "pca": "the first two principal components"}
 
@@ -24,10 +24,10 @@ def describe_run(material: Material, *, say: Callable[[str], None], projection: 
     plane = plane_of_run(material, projection)
     say("comparing halves of the graph")
     found = run.findings or split_half(material.graph, device=material.device)
-    rows = with_majority(material, without_training(material, say)) if scored else {}
+    rows = without_training(material, say) if scored else {}
     say("predicting the first split")
     predicted = first_split(material) if scored else None
-    say("drawing")
+    columns = all_columns(material, run_columns(material, predicted))
     return {
         "title": f"{run.method} on {run.dataset}",
         "sections": [
@@ -39,7 +39,7 @@ def describe_run(material: Material, *, say: Callable[[str], None], projection: 
             training(run),
             summary(material.folder, run, material.graph.notes),
         ],
-        "map": map_data(material, all_columns(material, predicted), [view_data(material, plane)]),
+        "map": map_data(material, columns, [view_data(material, plane)]),
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from spgcl.errors import InputError
 from spgcl.files import exchange
 from spgcl.report.material import Material
-from spgcl.report.points import all_columns
+from spgcl.report.points import all_columns, run_columns
 from spgcl.runs.plane import principal_components
 from spgcl.runs.record import Run, deriving
 
@@ -61,7 +61,7 @@ def _add_embeddings(writer: Any, material: Material) -> None:
     if vectors.shape[1] > _MOST_COMPONENTS:
         vectors = principal_components(vectors, _MOST_COMPONENTS)
     header, columns = ["node"], [material.graph.node_ids[shown].tolist()]
-    for column in all_columns(material):
+    for column in all_columns(material, run_columns(material)):
         if column.categories is not None:
             header.append(column.name)
             # The code -1 is the last one.

@@ -1,6 +1,6 @@
 """What a page begins with: what the run is worth, in a sentence and next to scores without training."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from spgcl.evaluation.majority import majority_class
@@ -21,7 +21,7 @@ def verdict(material: Material, rows: Rows, signal: list[str]) -> Item:
 
     Args:
         material: The run.
-        rows: Scores without training, see `without_training`; none if the run has no score.
+        rows: See `without_training`; none if the run has no score.
         signal: What is said of its graph without labels, which leads where there is no score.
     """
     record = {**(material.evaluation or {}), "baselines": rows}
@@ -38,34 +38,43 @@ def verdict(material: Material, rows: Rows, signal: list[str]) -> Item:
     return section("verdict", "Verdict", items, words)
 
 
-def without_training(material: Material, say: Callable[[str], None]) -> Rows:
-    """Scores without training, or why one is left out; see `spgcl.runs.baselines`."""
+def without_training(material: Material, say: Callable[[str], None], *names: str) -> Rows:
+    """Scores without training, the majority class first, or why one is left out; all, or those named."""
+    assert material.splits is not None
     run = material.run
     loaded = Loaded(run.dataset, material.graph, material.labels, material.splits, material.metric)
     protocol = (material.evaluation or {}).get("protocol", "paper")
-    return baselines(material.folder, run, loaded, protocol, device=material.device, say=say)
-
-
-def with_majority(material: Material, rows: Rows) -> Rows:
-    """The majority class before the scores of features."""
-    assert material.splits is not None
     majority = majority_class(material.labels, material.splits, metric=material.metric)
+    rows = baselines(
+        material.folder,
+        run,
+        loaded,
+        protocol,
+        names=names or tuple(WITHOUT_TRAINING),
+        device=material.device,
+        say=say,
+    )
     return {"majority": majority.as_record(), **rows}
 
 
-def scored_strip(name: str, scores: dict[str, Any], role: str = "other") -> Item:
+def scored_strips(rows: Rows) -> list[Item]:
+    """A row of dots per score without training."""
+    names = {"majority": "majority class", **WITHOUT_TRAINING}
+    return [scored_strip(names[name], scores) for name, scores in rows.items() if "mean" in scores]
+
+
+def scored_strip(
+    name: str, scores: Mapping[str, Any], role: str = "other", colour: int | None = None
+) -> Item:
     """A row of dots from the record of an evaluation."""
     tests = [score["test"] for score in scores["splits"]]
-    return strip(name, tests, scores["mean"], scores["std"] if len(tests) > 1 else None, role=role)
+    deviation = scores["std"] if len(tests) > 1 else None
+    return strip(name, tests, scores["mean"], deviation, role=role, colour=colour)
 
 
 def _scores(material: Material, record: dict[str, Any]) -> Item:
-    names = {"majority": "majority class", **WITHOUT_TRAINING}
     rows = [scored_strip(f"this run ({material.run.method})", record, role="own")]
-    rows += [
-        scored_strip(names[name], scores) for name, scores in record["baselines"].items() if "mean" in scores
-    ]
-    rows += _quoted(material)
+    rows += [*scored_strips(record["baselines"]), *_quoted(material)]
     unit = f"{METRICS[record['metric']]}, percent; dots: single scores, bars: means, ± over "
     return strips("Scores with and without training", rows, unit + deviation_over(record))
 

@@ -76,15 +76,6 @@ def reliability_rows(record: Mapping[str, Any]) -> list[list[str]]:
     ]
 
 
-DIFFERENCE_COLUMNS = ("run", "difference", "deviation", "above", "below")
-
-
-def difference_cells(gap: Mapping[str, Any]) -> list[str]:
-    """The cells of `DIFFERENCE_COLUMNS` after the run's name, see `spgcl.runs.paired.differences`."""
-    mean, std = f"{gap['mean']:+.2f}", f"{gap['std']:.2f}"
-    return [mean, std, f"{gap['above']} of {gap['pairs']}", f"{gap['below']} of {gap['pairs']}"]
-
-
 def comparison_rows(record: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     """Columns and rows of a comparison of methods, see `spgcl.runs.compare`; best validation first."""
     if record["chosen"] is None:

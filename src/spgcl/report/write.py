@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
-from functools import cache, partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +11,7 @@ from spgcl.errors import InputError, note
 from spgcl.evaluation.checks import task_digest
 from spgcl.io.records import read_record, require_part
 from spgcl.report.columns import read_columns
-from spgcl.report.comparison import compare_runs
+from spgcl.report.comparison import Entry, compare_runs
 from spgcl.report.material import Material
 from spgcl.report.page import require_plotly, require_replaceable, write_page
 from spgcl.report.single import describe_run
@@ -49,6 +48,7 @@ class Wanted:
     projection: Literal["auto", "umap", "pca"] = "auto"
     tensorboard: bool = False
     device: str = "auto"
+    protocol: str | None = None
 
 
 def write_report(runs: list[Path], out: Path | None, wanted: Wanted, say: Say = silent) -> dict[str, Any]:
@@ -61,8 +61,6 @@ def write_report(runs: list[Path], out: Path | None, wanted: Wanted, say: Say = 
     require_replaceable(path)
     if len(folders) == 1:
         return _describe(folders[0], path, wanted, say)
-    if wanted.nodes:
-        raise InputError("--nodes colours the map of one run; a comparison has none")
     return _compare(folders, path, wanted, say)
 
 
@@ -78,8 +76,8 @@ def write_comparison(record: dict[str, Any], say: Say = silent) -> str | None:
         return None
     page = folders[0].parent / "comparison.html"
     runs = [folder for path in folders for folder in run_folders(path)]
-    entries = [(folder, read_run(folder), _stored_evaluation(folder)) for folder in runs]
-    write_page(page, compare_runs(entries))
+    entries = [Entry(folder, read_run(folder), _stored_evaluation(folder)) for folder in runs]
+    write_page(page, compare_runs(entries, "auto", say))
     return str(page)
 
 
@@ -103,20 +101,30 @@ def _describe(folder: Path, path: Path, wanted: Wanted, say: Say) -> dict[str, A
 
 
 def _compare(folders: list[Path], path: Path, wanted: Wanted, say: Say) -> dict[str, Any]:
-    entries = []
-    for folder in folders:
-        say(str(folder))
-        run = read_run(folder)
-        found = _stored_evaluation(folder)
-        asked = _asked(run, found, wanted)
-        # Evaluating may need the graph; it is read at most once.
-        load = cache(partial(labelled, folder, run, asked))
-        entries.append((folder, run, _evaluated(folder, run, load, found, asked, wanted.device)))
-    size = write_page(path, compare_runs(entries))
+    wanted = replace(wanted, protocol=wanted.protocol or _common_protocol(folders))
+    entries = [_entry(folder, wanted, say) for folder in folders]
+    size = write_page(path, compare_runs(entries, wanted.projection, say))
     record = {"report": str(path), "runs": [str(folder) for folder in folders], "bytes": size}
     if wanted.tensorboard:
-        record["tensorboard"] = [str(write_tensorboard(folder, run)) for folder, run, _ in entries]
+        record["tensorboard"] = [str(write_tensorboard(entry.folder, entry.run)) for entry in entries]
     return record
+
+
+def _common_protocol(folders: list[Path]) -> str:
+    """The probe of the first run that was scored by one: all runs of a page are scored by the same."""
+    stored = [(_stored_evaluation(folder) or {}).get("protocol") for folder in folders]
+    return next((protocol for protocol in stored if protocol in ("paper", "tuned")), "paper")
+
+
+def _entry(folder: Path, wanted: Wanted, say: Say) -> Entry:
+    """A run to compare; one whose graph cannot be read has the scores it had."""
+    say(str(folder))
+    try:
+        material = _material(folder, wanted, say)
+    except InputError as error:
+        note(f"{folder} has no map: {error}")
+        return Entry(folder, read_run(folder), _stored_evaluation(folder))
+    return Entry(folder, material.run, material.evaluation, material)
 
 
 def _material(folder: Path, wanted: Wanted, say: Say) -> Material:
@@ -147,7 +155,7 @@ def _material(folder: Path, wanted: Wanted, say: Say) -> Material:
 
 def _asked(run: Run, found: dict[str, Any] | None, wanted: Wanted) -> Asked:
     """What a run is scored by on its page: the labels given or its own, else those of its evaluation."""
-    protocol = "tuned" if (found or {}).get("protocol") == "tuned" else "paper"
+    protocol = wanted.protocol or ("tuned" if (found or {}).get("protocol") == "tuned" else "paper")
     if wanted.labels is not None or wanted.label is not None:
         return Asked(protocol, wanted.labels, wanted.label)
     words = (found or {}).get("asked", {})
@@ -166,10 +174,11 @@ def _evaluated(
     """The scores of `spgcl eval`, computed now if there are none or they are of other labels."""
     if found:
         is_scored = "mean" in found or "task" not in found
-        if is_scored and _is_of_same_task(found, load):
+        is_asked = found.get("protocol") in (None, "predictions", asked.protocol)
+        if is_scored and is_asked and _is_of_same_task(found, load):
             return found
         if "task" in found:
-            note(f"{folder / 'eval.json'} is of other labels or splits: evaluated again")
+            note(f"{folder / 'eval.json'} is of other labels, splits or probe: evaluated again")
     try:
         loaded = load()
         if loaded.labels is None and load_held_out(folder) is None:

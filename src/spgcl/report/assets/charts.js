@@ -38,6 +38,11 @@ function paletteColour(index) {
   return palette[index % palette.length];
 }
 
+// The same for elements of the page, which follow the theme.
+function paletteVariable(index) {
+  return `var(--palette-${index % PALETTES.light.length})`;
+}
+
 // How often the palette has been used up before this index.
 function paletteRound(index) {
   return Math.floor(index / PALETTES.light.length);
@@ -111,13 +116,15 @@ const CHARTS = {
   },
 
   table(item) {
-    const table = element("table", "plain");
+    const table = element("table", `plain ${item.runs}`);
     table.append(tableHead(item.columns));
     const body = table.createTBody();
     for (const cells of item.rows) {
       const row = body.insertRow();
       for (const cell of cells) row.append(element("td", cell.length > 32 ? "long" : "", cell));
     }
+    const ofRuns = { rows: [...body.rows].map((row) => row.cells[0]), columns: [...table.tHead.rows[0].cells].slice(1) };
+    (ofRuns[item.runs] ?? []).forEach((cell, run) => cell.prepend(runMark(run), " "));
     const scroll = scrolling(table, item.title);
     if (!item.folded) return scroll;
     const details = element("details");
@@ -159,10 +166,12 @@ const CHARTS = {
     chart.setAttribute("role", "img");
     chart.setAttribute("aria-label", `${item.title} over ${item.across}`);
     const keys = element("div", "keys");
-    box.append(chart, keys);
+    const values = item.series.flatMap((curve) => curve.y).filter((value) => value !== null);
+    const log = item.logarithmic ? signedLog(values) : null;
+    box.append(element("p", "notes", [item.better, log && "logarithmic scale"].filter(Boolean).join(", ")), chart, keys);
     // Called when the box is in the page and has a size, and again when the theme changes.
     box.draw = () => {
-      drawLines(chart, item);
+      drawLines(chart, item, log);
       if (item.series.length > 1) keys.replaceChildren(...item.series.map(lineKey));
     };
     return box;
@@ -202,8 +211,8 @@ function scrolling(content, label) {
 function stripScale(rows, range) {
   const values = [...range, ...rows.flatMap((row) => [...row.values, row.mean])].filter((value) => value !== null);
   let low = Math.min(...values), high = Math.max(...values);
-  const step = [0.5, 1, 2, 5, 10, 20].find((size) => (high - low) / size <= 5) ?? 25;
-  low = Math.max(0, Math.floor(low / step) * step);
+  const step = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20].find((size) => (high - low) / size <= 5) ?? 25;
+  low = Math.floor(low / step) * step;
   high = Math.max(low + step, Math.ceil(high / step) * step);
   const count = Math.round((high - low) / step);
   const ticks = Array.from({ length: count + 1 }, (_, index) => low + index * step);
@@ -226,11 +235,14 @@ function stripAxis(scale) {
 function stripRow(row, scale) {
   const line = element("div", `strip ${row.role}`);
   const svg = drawing("svg", { role: "img", "aria-label": `${row.name}: ${row.text}` });
-  const colour = row.role === "own" ? "var(--accent)" : "var(--other)";
+  const colour = row.colour !== null ? paletteVariable(row.colour) : row.role === "own" ? "var(--accent)" : "var(--other)";
   for (const tick of scale.ticks) {
     const x = `${scale.position(tick)}%`;
     svg.append(drawing("line", { x1: x, x2: x, y1: 0, y2: 30, stroke: "var(--grid)" }));
   }
+  // Differences have a line at zero.
+  const zero = `${scale.position(0)}%`;
+  if (scale.ticks[0] < 0) svg.append(drawing("line", { x1: zero, x2: zero, y1: 0, y2: 30, stroke: "var(--soft)" }));
   row.values.forEach((value, index) => {
     if (value === null) return;
     // Shifted up or down, so that equal scores do not hide each other.
@@ -242,7 +254,9 @@ function stripRow(row, scale) {
     const dash = row.role === "quoted" ? "4 3" : "none";
     svg.append(drawing("line", { x1: x, x2: x, y1: 2, y2: 28, stroke: colour, "stroke-width": 3, "stroke-dasharray": dash }));
   }
-  line.append(element("div", "name", row.name), svg, element("div", "mean", row.text));
+  const name = element("div", "name", row.name);
+  if (row.colour !== null) name.prepend(runMark(row.colour), " ");
+  line.append(name, svg, element("div", "mean", row.text));
   return line;
 }
 
@@ -275,11 +289,9 @@ function lineKey(curve) {
   return drawnKey(curve.name, 26, 10, [line]);
 }
 
-// The name of a run after the mark of its colour.
-function runTitle(run) {
-  const title = element("h3");
-  title.append(swatch(paletteColour(run.colour), "circle"), ` ${run.name}`);
-  return title;
+// The colour of a run, and from the ninth run on its shape.
+function runMark(run) {
+  return swatch(paletteVariable(run), SHAPES[paletteRound(run) % SHAPES.length]);
 }
 
 function plotLayout(more) {
@@ -305,9 +317,8 @@ function signedLog(values) {
   return { of: (value) => value === null ? null : Math.asinh(value / unit), ticks };
 }
 
-function drawLines(chart, item) {
+function drawLines(chart, item, log) {
   const axis = { gridcolor: themed("grid"), linecolor: themed("line"), zeroline: false, automargin: true };
-  const log = item.logarithmic && signedLog(item.series.flatMap((curve) => curve.y).filter((value) => value !== null));
   const traces = item.series.map((curve) => ({
     type: "scatter", mode: curve.x.length < 40 ? "lines+markers" : "lines",
     x: curve.x, y: log ? curve.y.map(log.of) : curve.y, customdata: curve.y,

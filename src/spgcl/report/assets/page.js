@@ -9,8 +9,6 @@ function renderItem(item) {
   const wide = WIDE.has(item.kind) || item.folded || item.columns?.length > 5 || item.names?.length > MANY_CLASSES;
   const box = element("div", `item ${item.kind}${wide ? " wide" : ""}`);
   if (item.title && !item.folded) box.append(element("h3", "", item.title));
-  const notes = [item.better, item.logarithmic && "logarithmic scale"].filter(Boolean).join(", ");
-  if (notes) box.append(element("p", "notes", notes));
   const content = CHARTS[item.kind](item);
   box.append(content);
   if (content.draw) drawn.push(content);
@@ -34,6 +32,7 @@ function renderSection(part) {
 
 function setTheme(name) {
   document.documentElement.dataset.theme = name;
+  PALETTES[name].forEach((colour, index) => document.documentElement.style.setProperty(`--palette-${index}`, colour));
   const button = document.getElementById("theme");
   button.textContent = name === "dark" ? "Light" : "Dark";
   button.setAttribute("aria-label", `Switch to ${name === "dark" ? "light" : "dark"} colours`);

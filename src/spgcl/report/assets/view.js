@@ -7,7 +7,7 @@ class MapView {
     this.draws = 0;
     for (const name of ["x", "y", "nearest", "similarities"]) this[name] = unpacked(data[name]);
     this.frame = element("div", "map-frame");
-    if (data.name) this.frame.append(runTitle(data));
+    if (data.name) this.frame.append(this.title());
     this.plot = element("div", "plane");
     this.plot.setAttribute("role", "img");
     this.plot.setAttribute("aria-label", `Nodes as points of a plane${data.name ? `: ${data.name}` : ""}`);
@@ -16,6 +16,12 @@ class MapView {
     const screen = element("div", "screen");
     screen.append(this.plot, this.card);
     this.frame.append(screen);
+  }
+
+  title() {
+    const title = element("h3");
+    title.append(runMark(this.data.colour), ` ${this.data.name}`);
+    return title;
   }
 
   listen() {
@@ -157,8 +163,9 @@ class MapView {
       line.append(button);
       list.append(line);
     });
-    const box = element("div");
-    box.append(element("h4", "", `Nearest by embedding (cosine similarity)${this.data.name ? `, ${this.data.name}` : ""}`), list);
+    const box = element("div"), title = element("h4", "", "Nearest by embedding (cosine similarity)");
+    if (this.data.name) title.append(": ", runMark(this.data.colour), ` ${this.data.name}`);
+    box.append(title, list);
     return box;
   }
 
