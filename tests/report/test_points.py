@@ -177,6 +177,8 @@ def test_the_rarest_of_many_categories_become_one():
     assert len(column.categories) == 24 and column.categories[-1] == "18 others"
     assert [column.categories[code] for code in column.values[:5]] == ["often"] * 5
     assert column.values[-1] == -1 and column.values[-2] == 23
+    # The map shows what each node has.
+    assert column.texts == (*texts[:-1], "unknown") and categorised("kind", texts[:9]).texts is None
 
 
 def table_of(tmp_path, text):

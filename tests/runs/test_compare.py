@@ -60,7 +60,7 @@ def test_methods_are_compared_with_labels(files, capsys):
             assert row["difference"]["mean"] == pytest.approx(row["test"] - rows[best]["test"])
     assert record["majority"]["mean"] == pytest.approx(100 / 3, abs=5)
     page = (files / "all" / "comparison.html").read_text()
-    assert f"minus those of {best}" in page
+    assert f"differences from {best}" in page
     # What is trained stays; another method joins it.
     before = (files / "all/spgcl/embeddings.parquet").stat().st_mtime_ns
     shown, _ = output(capsys, *asked, "--methods", "spgcl,fastrp", "--out", "all")

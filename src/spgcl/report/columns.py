@@ -28,11 +28,13 @@ class Column:
         name: What it is.
         values: Codes of categories (integers, -1 if unknown), or numbers (NaN if unknown).
         categories: Names of the codes; None for numbers.
+        texts: The value of each node, where codes join several; else None.
     """
 
     name: str
     values: NDArray[Any]
     categories: tuple[str, ...] | None = None
+    texts: tuple[str, ...] | None = None
 
     @property
     def skewed(self) -> bool:
@@ -51,14 +53,16 @@ def categorised(name: str, texts: Sequence[str | None]) -> Column:
     given = np.array([shorten(value) for value in texts if value is not None], dtype=str)
     found, indices, counts = np.unique(given, return_inverse=True, return_counts=True)
     categories = tuple(found.tolist())
+    whole = None
     if len(found) > MOST_CATEGORIES:
+        whole = tuple("unknown" if value is None else shorten(value) for value in texts)
         kept = np.sort(np.argsort(-counts, kind="stable")[: MOST_CATEGORIES - 1])
         joined = np.full(len(found), len(kept))
         joined[kept] = np.arange(len(kept))
         indices, categories = joined[indices], (*found[kept].tolist(), f"{len(found) - len(kept)} others")
     codes = np.full(len(texts), -1)
     codes[known] = indices
-    return Column(name, codes, categories)
+    return Column(name, codes, categories, whole)
 
 
 def read_columns(path: Path, graph: "Graph", *, id_column: str | None = None) -> tuple[Column, ...]:

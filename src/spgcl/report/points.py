@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,7 @@ def all_columns(material: Material, of_runs: Sequence[Column]) -> list[Column]:
     taken = {column.name for column in columns}
     for column in material.columns:
         name = f"{column.name} (table)" if column.name in taken else column.name
-        columns.append(Column(name, column.values, column.categories))
+        columns.append(replace(column, name=name))
     return columns
 
 
@@ -118,8 +119,9 @@ def _clusters(material: Material) -> Column:
 
 
 def _colours(column: Column, shown: NDArray[np.int64]) -> Item:
-    values = column.values[shown]
+    described = {"name": column.name, "values": packed(column.values[shown])}
     if column.categories is None:
-        return {"name": column.name, "values": packed(values), "skewed": column.skewed}
+        return {**described, "skewed": column.skewed}
+    texts = {} if column.texts is None else {"texts": [column.texts[node] for node in shown.tolist()]}
     errors = column.categories is TEST_OUTCOMES
-    return {"name": column.name, "values": packed(values), "names": list(column.categories), "errors": errors}
+    return {**described, "names": list(column.categories), "errors": errors, **texts}

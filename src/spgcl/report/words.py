@@ -51,8 +51,8 @@ def judgement(record: Mapping[str, Any]) -> list[str]:
             "every node the same class."
         ]
     named = {name: f"{BASELINES[name]} ({mean:.2f})" for name, mean in known.items()}
-    below = " and ".join(named[name] for name, mean in known.items() if mean < score)
-    above = " and ".join(named[name] for name, mean in known.items() if mean >= score)
+    below = ", ".join(named[name] for name, mean in known.items() if mean < score)
+    above = ", ".join(named[name] for name, mean in known.items() if mean >= score)
     words = f"{metric[0].upper()}{metric[1:]} {score:.2f}: above {below}"
     return [f"{words}, not above {above}." if above else f"{words}."]
 

@@ -85,7 +85,7 @@ function swatch(colour, shape) {
 // Integers are never rounded; other numbers have at least the digits before their point.
 function shortNumber(value) {
   if (Number.isInteger(value)) return String(value);
-  return String(Number(value.toPrecision(Math.min(17, Math.max(5, 2 + Math.floor(Math.log10(Math.abs(value))))))));
+  return String(Number(value.toPrecision(Math.min(17, Math.max(7, 2 + Math.floor(Math.log10(Math.abs(value))))))));
 }
 
 const CHARTS = {

@@ -118,7 +118,7 @@ class NodeMap {
 
   valueOf(column, node, written = shortNumber) {
     const value = column.values[node];
-    if (column.names) return value < 0 ? "unknown" : column.names[value];
+    if (column.names) return column.texts?.[node] ?? (value < 0 ? "unknown" : column.names[value]);
     return Number.isNaN(value) ? "unknown" : written(value);
   }
 

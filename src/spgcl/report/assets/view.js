@@ -103,7 +103,11 @@ class MapView {
     return {
       type: this.map.kind, mode: "markers", hoverinfo: "skip",
       x: nodes.map((node) => this.x[node]), y: nodes.map((node) => this.y[node]),
-      marker: { size, color: "rgba(0,0,0,0)", line: { color: colour, width } },
+      marker: {
+        // Around the points, however large.
+        size: nodes.map((node) => Math.max(size, this.map.sizeOf(this.map.degrees[node]) + 6)),
+        color: "rgba(0,0,0,0)", line: { color: colour, width },
+      },
     };
   }
 
