@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from commands import answer, output, refusal, settings
+from page_checks import OVERLAPS, TICKS
 
 from spgcl.cli import run
 from spgcl.report.comparison import Entry, compare_runs, run_names
@@ -108,6 +109,7 @@ def test_the_command_writes_the_comparison(several, tmp_path, monkeypatch, capsy
     record = answer(capsys, "report", *several[:2], "--projection", "pca")
     assert record["report"] == "comparison.html" and record["runs"] == [str(path) for path in several[:2]]
     assert data_of(tmp_path / "comparison.html")["title"] == "2 runs compared"
+    assert "x.csv" in refusal(capsys, "report", *several, "--nodes", "x.csv")
 
 
 def test_all_runs_are_scored_by_one_probe_beside_features_and_each_other(several, page_file):
@@ -163,6 +165,7 @@ def test_the_comparison_opens_in_a_browser(several, page_file, visit, width):
     assert page.locator("h2").all_inner_texts() == ["Scores", "Maps", "Training", "Settings that differ"]
     assert page.locator("#training .js-line").count() >= 3
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(OVERLAPS) == [] and max(page.evaluate(TICKS)) < 0.6
     # The score of every run is in view without scrolling its table.
     for row in page.locator("#scores tbody tr").all():
         score, frame = row.locator("td").nth(1).bounding_box(), page.locator("#scores .scroll").bounding_box()
@@ -197,3 +200,14 @@ def test_maps_share_the_selection_and_colours_are_those_of_the_runs(several, pag
     choices = page.locator("#colour option").all_inner_texts()
     assert choices[0] == "label" and choices[-2:] == ["age", "town"]
     assert [f"first split, {name}" in choices for name in names] == [True] * 3
+
+
+def test_hostile_names_are_text_in_a_comparison(hostile_run, visit, tmp_path, capsys):
+    other = shutil.copytree(hostile_run, tmp_path / "<b>bold" / "run")
+    path = tmp_path / "page.html"
+    output(capsys, "report", hostile_run, other, "--out", path, "--projection", "pca", "--threads", 1)
+    page = visit(path)
+    assert page.locator(".map-frame h3").nth(1).inner_text().strip() == "<b>bold/run"
+    page.fill("#search", "n7")
+    page.press("#search", "Enter")
+    assert page.locator("main b, main i, main img, main a, main script").count() == 0

@@ -41,7 +41,7 @@ def report(
     threads: ThreadsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Make one self-contained page: summary, training, map, homophily, evaluation; or a comparison."""
+    """Make one self-contained page: verdict, map, evaluation, homophily, training; or a comparison."""
     from spgcl.report.write import Wanted, silent, write_report
 
     start_on("cpu", threads)

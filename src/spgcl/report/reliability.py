@@ -8,7 +8,7 @@ from spgcl.report.words import RELIABILITY_COLUMNS, reliability_rows
 
 _WORDS = (
     "Each bar compares what two halves of the graph show, with half of the edges and half of the feature "
-    "columns each: 1 is the same picture in both, 0 is chance."
+    "columns each: 100 is the same picture in both, 0 is chance."
 )
 
 

@@ -82,7 +82,7 @@ def write_comparison(record: dict[str, Any], say: Say = silent) -> str | None:
 
 
 def _describe(folder: Path, path: Path, wanted: Wanted, say: Say) -> dict[str, Any]:
-    material = _material(folder, wanted, say)
+    material = _with_columns(_material(folder, wanted, say), wanted)
     content = describe_run(material, projection=wanted.projection, say=say)
     say("writing")
     with deriving(folder, material.run) if path.parent == folder else nullcontext():
@@ -103,6 +103,11 @@ def _describe(folder: Path, path: Path, wanted: Wanted, say: Say) -> dict[str, A
 def _compare(folders: list[Path], path: Path, wanted: Wanted, say: Say) -> dict[str, Any]:
     wanted = replace(wanted, protocol=wanted.protocol or _common_protocol(folders))
     entries = [_entry(folder, wanted, say) for folder in folders]
+    for index, entry in enumerate(entries):
+        if entry.material:
+            # The maps have the columns of the first.
+            entries[index] = replace(entry, material=_with_columns(entry.material, wanted))
+            break
     size = write_page(path, compare_runs(entries, wanted.projection, say))
     record = {"report": str(path), "runs": [str(folder) for folder in folders], "bytes": size}
     if wanted.tensorboard:
@@ -134,7 +139,6 @@ def _material(folder: Path, wanted: Wanted, say: Say) -> Material:
     asked = _asked(run, found, wanted)
     loaded = labelled(folder, run, asked)
     require_same_nodes(node_ids, loaded.graph, folder, run)
-    columns = read_columns(wanted.nodes, loaded.graph, id_column=wanted.id_column) if wanted.nodes else ()
     say("evaluating")
     evaluation = _evaluated(folder, run, lambda: loaded, found, asked, wanted.device)
     scored = evaluation is not None and "mean" in evaluation
@@ -148,9 +152,14 @@ def _material(folder: Path, wanted: Wanted, say: Say) -> Material:
         splits=loaded.splits if scored else None,
         metric=loaded.metric,
         evaluation=evaluation,
-        columns=columns,
         device=str(scoring_device(wanted.device)),
     )
+
+
+def _with_columns(material: Material, wanted: Wanted) -> Material:
+    if wanted.nodes is None:
+        return material
+    return replace(material, columns=read_columns(wanted.nodes, material.graph, id_column=wanted.id_column))
 
 
 def _asked(run: Run, found: dict[str, Any] | None, wanted: Wanted) -> Asked:

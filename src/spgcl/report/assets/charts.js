@@ -73,7 +73,7 @@ function saveText(name, text) {
   link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
   link.download = name;
   link.click();
-  URL.revokeObjectURL(link.href);
+  setTimeout(() => URL.revokeObjectURL(link.href));
 }
 
 function swatch(colour, shape) {

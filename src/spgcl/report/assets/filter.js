@@ -1,5 +1,5 @@
 // The controls that decide which nodes are shown, and how large they are.
-class NodeFilter {
+class MapFilter {
   constructor(map) {
     this.map = map;
     this.choice = document.getElementById("filter");
@@ -8,9 +8,10 @@ class NodeFilter {
     map.columns.forEach((column, index) => this.choice.append(new Option(column.name, index)));
     this.choice.addEventListener("change", () => { this.offer(); this.apply(); });
     this.limits.addEventListener("input", () => this.apply());
-    const errors = document.getElementById("errors"), sized = document.getElementById("sized");
-    errors.parentElement.hidden = !map.columns.some((column) => column.errors);
-    errors.addEventListener("change", () => { map.errorsOnly = errors.checked; map.draw(); });
+    this.errors = document.getElementById("errors");
+    this.errors.parentElement.hidden = !map.columns.some((column) => column.errors);
+    this.errors.addEventListener("change", () => this.apply());
+    const sized = document.getElementById("sized");
     sized.addEventListener("change", () => { map.sized = sized.checked; map.draw(); });
   }
 
@@ -33,7 +34,15 @@ class NodeFilter {
     }
   }
 
+  reset() {
+    this.choice.value = "";
+    this.errors.checked = false;
+    this.offer();
+    this.apply();
+  }
+
   apply() {
+    this.map.errorsOnly = this.errors.checked;
     this.map.filter = this.choice.value === "" ? null : this.condition(this.map.columns[this.choice.value]);
     this.map.draw();
   }

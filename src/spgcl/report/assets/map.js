@@ -84,7 +84,7 @@ class NodeMap {
     for (const button of document.querySelectorAll("[data-mode]")) {
       button.addEventListener("click", () => { this.mode = button.dataset.mode; this.draw(); });
     }
-    new NodeFilter(this);
+    this.filters = new MapFilter(this);
     new NodeSearch(this);
     this.draw();
     this.views.forEach((view) => view.listen());
@@ -223,21 +223,12 @@ class NodeMap {
     const buttons = element("div", "buttons"), ids = element("div", "chips");
     buttons.append(
       plainButton("Save as CSV", () => saveText("nodes.csv", this.csv(nodes))),
-      plainButton(this.chosen ? "Clear selection" : "Show all nodes", () => this.showAll()));
+      this.chosen
+        ? plainButton("Clear selection", () => this.choose(null))
+        : plainButton("Show all nodes", () => { this.hidden.clear(); this.filters.reset(); }));
     for (const node of nodes.slice(0, MOST_LISTED)) ids.append(this.jump(node));
     if (nodes.length > MOST_LISTED) ids.append(element("span", "quiet", `and ${nodes.length - MOST_LISTED} more in the file`));
     panel.replaceChildren(element("h3", "", `${nodes.length} ${nodes.length === 1 ? "node" : "nodes"}`), buttons, ids);
-  }
-
-  showAll() {
-    if (!this.chosen) {
-      this.hidden.clear();
-      document.getElementById("filter").value = "";
-      document.getElementById("errors").checked = false;
-      document.getElementById("filter").dispatchEvent(new Event("change"));
-      document.getElementById("errors").dispatchEvent(new Event("change"));
-    }
-    this.choose(null);
   }
 
   csv(nodes) {
