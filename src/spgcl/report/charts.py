@@ -118,14 +118,14 @@ def strip(
     """A row of `strips`: single values, if known, as dots, their mean as a bar, the deviation as text.
 
     The role is "own" for the run of the page, "quoted" for scores from the paper, else "other". The colour,
-    if any, is an index in the palette; `words` stand after the numbers.
+    if any, is an index in the palette; `words` replace the numbers.
     """
-    numbers = f"{mean:.2f}" if deviation is None else f"{mean:.2f} ± {deviation:.2f}"
+    words = words or (f"{mean:.2f}" if deviation is None else f"{mean:.2f} ± {deviation:.2f}")
     return {
         "name": shorten(name),
         "values": [_rounded(value) for value in values],
         "mean": _rounded(mean),
-        "text": f"{numbers}{words}",
+        "text": words,
         "role": role,
         "colour": colour,
     }

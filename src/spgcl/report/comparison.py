@@ -115,10 +115,11 @@ def _paired(scored: Sequence[Entry], rows: Rows) -> list[Item]:
     colours = {entry.name: entry.colour for entry in scored}
     dots = []
     for name, gap in differences(records, best).items():
-        words = f", above in {gap['above']} of {gap['pairs']}" if gap["pairs"] > 1 else ""
-        deviation = gap["std"] if gap["pairs"] > 1 else None
+        words = f"{gap['mean']:+.2f}"
+        if gap["pairs"] > 1:
+            words += f" ± {gap['std']:.2f}, above in {gap['above']} of {gap['pairs']}"
         gaps = [one["test"] - other["test"] for one, other in _pairs(records[name], records[best])]
-        dots.append(strip(name, gaps, gap["mean"], deviation, colour=colours.get(name), words=words))
+        dots.append(strip(name, gaps, gap["mean"], None, colour=colours.get(name), words=words))
     if not dots:
         return []
     title = f"{scored[0].run.dataset}: differences from {best}, split by split"

@@ -106,7 +106,7 @@ class MapView {
       marker: {
         // Around the points, however large.
         size: nodes.map((node) => Math.max(size, this.map.sizeOf(this.map.degrees[node]) + 6)),
-        color: "rgba(0,0,0,0)", line: { color: colour, width },
+        opacity: 1, color: "rgba(0,0,0,0)", line: { color: colour, width },
       },
     };
   }
