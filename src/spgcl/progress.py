@@ -34,7 +34,6 @@ class Lines:
     def _line(self, seconds: float) -> str:
         state = dict(self._state)
         title, total, done = state.pop("description"), state.pop("total"), state.pop("completed", 0)
-        found = state.items()
         parts = [
             f"{name} {value:.4g}" if isinstance(value, float) else str(value) for name, value in state.items()
         ]

@@ -9,21 +9,9 @@ from spgcl.methods import METHODS
 
 SOURCE = Path(spgcl.__file__).parent
 ROOMS = [
-    *(
-        "__init__",
-        "errors",
-        "files",
-        "display",
-        "progress",
-        "graph",
-        "io",
-        "datasets",
-        "engine",
-        "methods",
-        "training",
-    ),
-    *("evaluation", "theory", "scale", "runs", "estimator", "report", "experiments", "face", "cli"),
-    "__main__",
+    *("__init__", "errors", "files", "display", "progress", "graph", "io", "datasets", "engine", "methods"),
+    *("training", "evaluation", "theory", "scale", "runs", "estimator", "report", "experiments", "face"),
+    *("cli", "__main__"),
 ]
 TREES = {
     path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
