@@ -72,7 +72,7 @@ def test_every_kind_of_column_becomes_features(frame):
 
 
 def test_categories_are_those_of_skrub(frame):
-    skrub = pytest.importorskip("skrub", reason="no skrub: pip install '.[tables]'")
+    skrub = pytest.importorskip("skrub", reason="no skrub: pip install '.[dev]'")
     theirs = skrub.TableVectorizer().fit_transform(frame[["town", "member"]])
     found = read_features(frame[["id", "town", "member"]])
     for name in ("Bern", "Oslo", "Rome"):

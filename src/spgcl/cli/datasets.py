@@ -8,8 +8,8 @@ import typer
 
 from spgcl.cli.options import JsonOption
 from spgcl.cli.output import note, print_json, print_table
-from spgcl.cli.progress import Update, progress_line
 from spgcl.errors import InputError, unknown
+from spgcl.progress import Update, progress_line
 
 if TYPE_CHECKING:
     import numpy as np

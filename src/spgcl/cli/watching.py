@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from spgcl.cli.progress import progress_line
+from spgcl.progress import progress_line
 
 if TYPE_CHECKING:
     from spgcl.runs.record import Run
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 @contextmanager
 def watched(run: "Run", *, quiet: bool) -> "Iterator[Controls]":
     """Progress and Ctrl-C of one training."""
+    from spgcl.runs.estimate import estimating
     from spgcl.training.loop import Controls
 
     steps = run.settings.get("steps", 0)
@@ -33,7 +34,7 @@ def watched(run: "Run", *, quiet: bool) -> "Iterator[Controls]":
         stopping(trains=steps > 0) as stop,
     ):
         progress = update and (lambda step, loss: update(completed=step, loss=loss))
-        yield Controls(progress=progress, stop=stop)
+        yield Controls(progress=estimating(run, progress), stop=stop)
 
 
 @contextmanager

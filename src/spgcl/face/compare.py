@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from spgcl.display import aligned, rows
-from spgcl.face.request import Progress, device_of, watching, with_graph
+from spgcl.face.request import Shown, device_of, watching, with_graph
 from spgcl.face.run import FittedRun
 from spgcl.methods import SHORT_LIST
 from spgcl.report.words import comparison_rows, comparison_words
@@ -54,7 +54,7 @@ def compare(
     device: str = "auto",
     threads: int | None = None,
     overwrite: bool = False,
-    progress: Progress | None = None,
+    progress: Shown = None,
     settings: dict[str, Any] | None = None,
     **reading: Any,
 ) -> Comparison:

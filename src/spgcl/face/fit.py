@@ -5,7 +5,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from spgcl.face.request import Progress, device_of, watching, with_graph
+from spgcl.face.request import Shown, device_of, watching, with_graph
 from spgcl.face.run import FittedRun
 from spgcl.io.embeddings import Format
 from spgcl.runs.kept import READING, keep
@@ -30,7 +30,7 @@ def fit(
     deterministic: bool = False,
     resume: bool = False,
     overwrite: bool = False,
-    progress: Progress | None = None,
+    progress: Shown = None,
     **settings: Any,
 ) -> FittedRun:
     """Train on a graph and write the run, as `spgcl fit` does.
@@ -52,7 +52,7 @@ def fit(
         deterministic: The same bytes on CUDA too.
         resume: Continue a run that was stopped; a finished one is returned.
         overwrite: Replace an earlier run.
-        progress: Called with the number of finished steps and the last loss, a few times per second.
+        progress: A function of finished steps and loss; False for none (default: as the command shows it).
         settings: Hyper-parameters of the method; and how the graph is read, as the options of the command:
             `structural`, `directed`, `source`, `target`, `weight`, `attributes`, `id`, `label`.
     """
@@ -77,7 +77,7 @@ def _carried_out(
     request: Request,
     given: tuple[Any, Any, Any],
     settings: dict[str, Any],
-    progress: Progress | None,
+    progress: Shown,
     observe: int,
 ) -> FittedRun:
     reading = {name: settings.pop(name) for name in READING & settings.keys()}

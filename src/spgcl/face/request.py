@@ -10,12 +10,16 @@ from typing import Any
 import torch
 
 from spgcl.engine.device import choose_device, use_threads
+from spgcl.progress import progress_line
+from spgcl.runs.estimate import estimating
 from spgcl.runs.kept import given_in_memory, options_of
 from spgcl.runs.plan import Request, Watch
 from spgcl.runs.record import Run
 from spgcl.training.loop import Controls
 
 Progress = Callable[[int, float], None]
+# A function of steps and loss; True and None show progress as the commands do, False shows none.
+Shown = Progress | bool | None
 
 
 def device_of(name: str, threads: int | None) -> torch.device:
@@ -36,12 +40,19 @@ def with_graph(request: Request, graph: Any, features: Any, labels: Any, reading
     return replace(request, graph=name, options=options, loaded=loaded, labels=path)
 
 
-def watching(progress: Progress | None) -> Watch:
-    """Trainings that report to a function and are not stopped."""
+def watching(progress: Shown) -> Watch:
+    """Trainings that report to a function, or as the commands do, and are not stopped."""
 
     @contextmanager
     def watch(run: Run) -> Iterator[Controls]:
-        del run
-        yield Controls(progress=progress)
+        steps = run.settings.get("steps", 0)
+        title, quiet = f"{run.dataset} {run.method}", callable(progress) or progress is False or not steps
+        tail = "loss {task.fields[loss]:.4f}"
+        with progress_line(
+            title, total=steps, amount="steps", tail=tail, quiet=quiet, loss=float("nan")
+        ) as update:
+            own = progress if callable(progress) else None
+            drawn = update and (lambda step, loss: update(completed=step, loss=loss))
+            yield Controls(progress=estimating(run, own or drawn))
 
     return watch

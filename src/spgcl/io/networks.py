@@ -30,7 +30,7 @@ def read_network(path: Path, suffix: str) -> Any:
     try:
         import networkx
     except ImportError:
-        raise InputError(f"{path}: {suffix} is read by NetworkX; pip install networkx") from None
+        raise InputError(f"{path}: {suffix} is read by NetworkX; pip install 'spgcl[formats]'") from None
     with opening(path, _KINDS[suffix]):
         if suffix == ".json":
             network = _node_link(networkx, json.loads(read_bytes(path).decode("utf-8")))

@@ -7,8 +7,10 @@ import sys
 
 import pytest
 
+from spgcl.progress import Lines
+
 SCRIPT = """
-from spgcl.cli.progress import progress_line
+from spgcl.progress import Lines, progress_line
 with progress_line({title!r}, total=4, amount={amount!r}, tail={tail!r}, stays=True, loss=9.0) as update:
     if update:
         update(completed=3, loss=0.25)
@@ -44,7 +46,19 @@ def test_a_terminal_shows_title_amount_and_tail(amount: str, shown: str) -> None
     assert "a title" in written and shown in written and "loss 0.25" in written
 
 
-def test_elsewhere_nothing_is_written() -> None:
+def test_elsewhere_a_line_is_written_now_and_then(monkeypatch, capsys) -> None:
+    moments = iter([0.0, 4.0, 12.0, 14.0, 30.0])
+    monkeypatch.setattr("spgcl.progress.time.monotonic", lambda: next(moments))
+    lines = Lines("a title", 100)
+    for step in (10, 20, 30, 60):
+        lines(completed=step, loss=0.5)
+    assert capsys.readouterr().err.splitlines() == [
+        "a title: 20 %, loss 0.5, 48 s left",
+        "a title: 60 %, loss 0.5, 20 s left",
+    ]
+
+
+def test_what_is_short_writes_nothing_elsewhere() -> None:
     script = SCRIPT.format(title="a title", amount="steps", tail=None)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
 

@@ -1,0 +1,31 @@
+"""A long training says so, once, with what would shorten it."""
+
+import pytest
+
+from spgcl.methods import resolved_settings
+from spgcl.runs.estimate import estimating, shorter
+from spgcl.runs.record import Run
+
+
+def make_run(method="spgcl", **settings):
+    resolved = resolved_settings(method, None, "toy", settings)
+    graph = {"num_nodes": 1000, "num_edges": 50_000}
+    return Run("toy", method, None, resolved, 0, graph, "cpu", 1)
+
+
+@pytest.mark.parametrize(("per_step", "expected"), [(0.1, 0), (1.0, 1)])
+def test_the_note_comes_once_and_only_if_it_is_long(monkeypatch, notes, per_step, expected):
+    seen, clock = [], iter(per_step * step + 100 for step in (5, 10, 15, 20))
+    monkeypatch.setattr("spgcl.runs.estimate.time.monotonic", lambda: next(clock))
+    report = estimating(make_run(steps=300), lambda *given: seen.append(given))
+    for step in (5, 10, 15, 20):
+        report(step, 0.5)
+    assert seen == [(5, 0.5), (10, 0.5), (15, 0.5), (20, 0.5)] and len(notes) == expected
+    if expected:
+        assert "5 min left, 1 s per step" in notes[0] and "--steps 75" in notes[0]
+
+
+def test_only_what_the_method_has_is_advised():
+    assert "batch_norm_rows=pool" in shorter(make_run()) and "fan_out=10" in shorter(make_run())
+    assert "hidden=256" in shorter(make_run(hidden=512)) and "hidden" not in shorter(make_run(hidden=256))
+    assert "batch_norm_rows" not in shorter(make_run("node2vec"))
