@@ -6,6 +6,7 @@ python benchmarks/store.py growth 100000 1000000 10000000
 python benchmarks/store.py growth 10000000 --memory 2GiB
 python benchmarks/store.py agreement pubmed amazon-computers
 python benchmarks/store.py ranks 1000000
+python benchmarks/store.py rivals 100000 1000000
 """
 
 import argparse
@@ -34,6 +35,8 @@ AVERAGE_DEGREE, NUM_FEATURES = 20, 32
 _AT_ONCE = 2_000_000
 # Batch norm must not use all rows, and a step must not grow with the graph.
 SETTINGS = {"batch_norm_rows": "pool", "fan_out": 10, "hops": 2, "hidden": 64, "seeds": 128}
+# What others are given; see benchmarks/store_rivals.py for their memory.
+RIVAL_SECONDS = 180
 # Of both sides where they are compared.
 BOUNDED = {"batch_norm_rows": "pool", "fan_out": 20, "hidden": 256}
 
@@ -207,11 +210,43 @@ def ranks(arguments: argparse.Namespace, folder: Path) -> Iterator[Record]:
         yield {"kind": "ranks", "nodes": num_nodes, "engine": name, "pools_per_second": round(pools, 2)}
 
 
+def rivals(arguments: argparse.Namespace, folder: Path) -> Iterator[Record]:
+    """What a user would write instead, in a process of its own with a limit of memory and of time."""
+    for num_nodes in map(int, arguments.names):
+        inputs = folder / str(num_nodes)
+        inputs.mkdir()
+        write_power_law(inputs, num_nodes)
+        for name in ("pyg", "networkx"):
+            started = time.perf_counter()
+            command = [sys.executable, str(Path(__file__).with_name("store_rivals.py")), name, str(inputs)]
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            largest = 0.0
+            while process.poll() is None and time.perf_counter() - started < RIVAL_SECONDS:
+                largest = max(largest, _resident(process.pid).get("resident", 0.0) / 1024)
+                time.sleep(0.05)
+            outcome = {0: "done", None: "time"}.get(process.poll(), "memory")
+            process.kill()
+            output, _ = process.communicate()
+            yield {
+                "kind": "rivals",
+                "rival": name,
+                "nodes": num_nodes,
+                "outcome": outcome,
+                "seconds": round(time.perf_counter() - started, 1),
+                "resident_mib": round(largest),
+                "phases": json.loads(output) if outcome == "done" else {},
+            }
+        shutil.rmtree(inputs)
+
+
+KINDS = {"growth": growth, "agreement": agreement, "ranks": ranks, "rivals": rivals}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("kind", choices=["growth", "agreement", "ranks"])
+    parser.add_argument("kind", choices=list(KINDS))
     parser.add_argument("names", nargs="+", help="numbers of nodes, or data sets")
     parser.add_argument("--memory", default="4GiB")
     parser.add_argument("--steps", type=int, default=300)
@@ -220,8 +255,7 @@ def main() -> None:
     arguments = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
     with tempfile.TemporaryDirectory(dir=arguments.work) as folder:
-        measure = {"growth": growth, "agreement": agreement, "ranks": ranks}[arguments.kind]
-        for record in measure(arguments, Path(folder)):
+        for record in KINDS[arguments.kind](arguments, Path(folder)):
             where = machine(torch.device("cpu"))
             append(
                 arguments.results, {**record, **where, "command": command_line("store.py", arguments.results)}
