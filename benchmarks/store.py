@@ -6,6 +6,7 @@ python benchmarks/store.py growth 100000 1000000 10000000
 python benchmarks/store.py growth 10000000 --memory 2GiB
 python benchmarks/store.py agreement pubmed amazon-computers
 python benchmarks/store.py ranks 1000000
+python benchmarks/store.py rivals 100000 1000000
 """
 
 import argparse
@@ -18,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -34,6 +36,10 @@ AVERAGE_DEGREE, NUM_FEATURES = 20, 32
 _AT_ONCE = 2_000_000
 # Batch norm must not use all rows, and a step must not grow with the graph.
 SETTINGS = {"batch_norm_rows": "pool", "fan_out": 10, "hops": 2, "hidden": 64, "seeds": 128}
+# What others are given; see benchmarks/store_rivals.py for their memory.
+RIVAL_SECONDS = 180
+# Runs of every engine; the median counts.
+ROUNDS = 3
 # Of both sides where they are compared.
 BOUNDED = {"batch_norm_rows": "pool", "fan_out": 20, "hidden": 256}
 
@@ -191,27 +197,66 @@ def ranks(arguments: argparse.Namespace, folder: Path) -> Iterator[Record]:
     silently(spgcl("ingest", folder / "edges.parquet", *files))
     given = settings({**SETTINGS, "hidden": 256, "steps": arguments.steps})
     torchrun = ("-m", "torch.distributed.run", "--nproc-per-node", "2")
-    for name, count, launcher, more in [
-        ("one process", 1, (), ()),
-        ("torchrun", 2, torchrun, ()),
-        ("ray", 2, (), ("--engine", "ray", "--workers", "2")),
-    ]:
-        command = spgcl(
-            *("fit", folder / "store", "--out", folder / name.replace(" ", "-"), "--memory", "64MiB"),
-            *given,
-            *more,
-            launcher=launcher,
-        )
-        seconds = watched(command)["output"]["seconds"]
-        pools = count * arguments.steps / seconds["train"]
-        yield {"kind": "ranks", "nodes": num_nodes, "engine": name, "pools_per_second": round(pools, 2)}
+    engines: dict[str, tuple[int, Sequence[str], Sequence[str]]] = {
+        "one process": (1, (), ()),
+        "torchrun": (2, torchrun, ()),
+        "ray": (2, (), ("--engine", "ray", "--workers", "2")),
+    }
+    rounds: dict[str, list[float]] = {name: [] for name in engines}
+    # In turn, so that what else runs on the machine slows all of them.
+    for number in range(ROUNDS):
+        for name, (count, launcher, more) in engines.items():
+            out = folder / f"{name}-{number}".replace(" ", "-")
+            fit = ("fit", folder / "store", "--out", out, "--memory", "64MiB", *given, *more)
+            seconds = watched(spgcl(*fit, launcher=launcher))["output"]["seconds"]
+            rounds[name].append(round(count * arguments.steps / seconds["train"], 2))
+    for name, found in rounds.items():
+        yield {
+            "kind": "ranks",
+            "nodes": num_nodes,
+            "engine": name,
+            "pools_per_second": median(found),
+            "rounds": found,
+        }
+
+
+def rivals(arguments: argparse.Namespace, folder: Path) -> Iterator[Record]:
+    """What a user would write instead, in a process of its own with a limit of memory and of time."""
+    for num_nodes in map(int, arguments.names):
+        inputs = folder / str(num_nodes)
+        inputs.mkdir()
+        write_power_law(inputs, num_nodes)
+        for name in ("pyg", "networkx"):
+            started = time.perf_counter()
+            command = [sys.executable, str(Path(__file__).with_name("store_rivals.py")), name, str(inputs)]
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            largest = 0.0
+            while process.poll() is None and time.perf_counter() - started < RIVAL_SECONDS:
+                largest = max(largest, _resident(process.pid).get("resident", 0.0) / 1024)
+                time.sleep(0.05)
+            outcome = {0: "done", None: "time"}.get(process.poll(), "memory")
+            process.kill()
+            output, _ = process.communicate()
+            yield {
+                "kind": "rivals",
+                "rival": name,
+                "nodes": num_nodes,
+                "outcome": outcome,
+                "seconds": round(time.perf_counter() - started, 1),
+                "resident_mib": round(largest),
+                "phases": json.loads(output) if outcome == "done" else {},
+            }
+        shutil.rmtree(inputs)
+
+
+KINDS = {"growth": growth, "agreement": agreement, "ranks": ranks, "rivals": rivals}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("kind", choices=["growth", "agreement", "ranks"])
+    parser.add_argument("kind", choices=list(KINDS))
     parser.add_argument("names", nargs="+", help="numbers of nodes, or data sets")
     parser.add_argument("--memory", default="4GiB")
     parser.add_argument("--steps", type=int, default=300)
@@ -220,8 +265,7 @@ def main() -> None:
     arguments = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
     with tempfile.TemporaryDirectory(dir=arguments.work) as folder:
-        measure = {"growth": growth, "agreement": agreement, "ranks": ranks}[arguments.kind]
-        for record in measure(arguments, Path(folder)):
+        for record in KINDS[arguments.kind](arguments, Path(folder)):
             where = machine(torch.device("cpu"))
             append(
                 arguments.results, {**record, **where, "command": command_line("store.py", arguments.results)}

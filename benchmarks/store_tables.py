@@ -110,13 +110,35 @@ def estimate_table(records: Sequence[Record]) -> str:
             f"up to {(2 * EDGES * 4 + 33 * NODES * 4 * features) / GIB:,.0f} GiB",
         ],
         ["memory per process: arrays over nodes", f"{NODES * 8 * 3 / GIB:,.0f} GiB"],
-        *[[f"hours of one core: {name}", f"{value:.1f}"] for name, value in hours.items()],
+        *[[f"hours of one core: {name}", f"{value:.2f}"] for name, value in hours.items()],
         [f"cost at {PRICE:.2f} USD per core and hour", f"{PRICE * sum(hours.values()):.1f} USD"],
     ]
     return table([f"{NODES:,} nodes, {EDGES:,} edges", "estimate"], rows)
 
 
+def rivals_table(records: Sequence[Record]) -> str:
+    """What others need for the same graphs, and where they stop."""
+    names = {"pyg": "PyTorch Geometric, whole graph", "networkx": "NetworkX and walks in Python"}
+    ends = {"done": "", "time": "stopped after its time", "memory": "out of memory"}
+    rows = [
+        [
+            names[one["rival"]],
+            f"{one['nodes']:,}",
+            *[
+                f"{one['phases'][name]:.1f}" if name in one["phases"] else ""
+                for name in ("read", "epoch", "walks")
+            ],
+            f"{one['resident_mib'] / 1024:.1f}",
+            ends[one["outcome"]],
+        ]
+        for one in latest(records, "rivals", "rival", "nodes")
+    ]
+    columns = ["", "nodes", "read s", "s per epoch", "walks s", "resident GiB", ""]
+    return table(columns, rows) if rows else NO_RESULTS
+
+
 SECTIONS = {
+    "rivals": rivals_table,
     "growth": growth_table,
     "agreement": agreement_table,
     "ranks": ranks_table,

@@ -35,7 +35,7 @@ def test_the_estimate_grows_with_entries_but_not_its_training():
     hours = {line.split("|")[1].split(":")[-1].split("(")[0].strip(): line.split("|")[2] for line in lines}
     assert float(hours["ingest"]) == 2.0
     assert float(hours["train"]) == 0.0
-    assert float(hours["embed"]) == round(900 / 3600, 1)
+    assert float(hours["embed"]) == round(900 / 3600, 2)
 
 
 def test_engines_are_compared_with_one_process():
