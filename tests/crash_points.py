@@ -24,6 +24,8 @@ from functools import partial
 from pathlib import Path
 
 FAULTS = ("kill", "ENOSPC", "EIO")
+# Exit code of a trial that found something.
+_FOUND = 98
 # A full disk lets no process write; names can still be removed and changed.
 WRITING = ("open", "write", "mkdir")
 
@@ -35,6 +37,7 @@ class Shim:
     root: str
     at: int = 0
     fault: str = ""
+    reads: bool = False
     count: int = 0
     done: list[str] = field(default_factory=list)
 
@@ -70,6 +73,8 @@ def watched_open(shim: Shim) -> Callable[..., object]:
 
     def open_(file, mode="r", buffering=-1, encoding=None, errors=None, newline=None, *more):
         if isinstance(file, int) or not set(mode) & set("wax+"):
+            if shim.reads and not isinstance(file, int):
+                shim.point("read", file)
             return opened(file, mode, buffering, encoding, errors, newline, *more)
         shim.point("open", file)
         raw = file_type(file, mode.replace("b", "").replace("t", ""))
@@ -202,6 +207,7 @@ class Row:
         after: Has to succeed after that; the same command by default.
         outcome: The file or folder that is old or new.
         fresh: Whether an unfinished run is as good as none.
+        steps: Whether the command adds several files, each of which is whole or not there.
         trades: Whether the file system can let two folders trade names.
     """
 
@@ -210,6 +216,7 @@ class Row:
     after: tuple[object, ...] = ()
     outcome: str = "run"
     fresh: bool = False
+    steps: bool = False
     trades: bool = True
 
 
@@ -232,11 +239,15 @@ class Scenes:
         if not kept.exists():
             assert run_command(*self.fit) == 0
             assert run_command("report", "run", "--projection", "pca", "--threads", 1) == 0
-            Path("run/baselines.json").unlink()
             Path("run/mine.txt").write_text("mine")
             Path("run/mine").mkdir()
             Path("run").rename(kept)
         shutil.copytree(kept, "run")
+
+    def without_page(self) -> None:
+        """A run with scores and without a page."""
+        self.old()
+        Path("run/report.html").unlink()
 
     def several(self) -> None:
         """Three retrainings, with scores and a user's file."""
@@ -291,9 +302,9 @@ def rows(inputs: Path) -> dict[str, Row]:
         "fit --overwrite --seeds": Row(scenes.several, (*overwrite, "--seeds", 2)),
         "fit --overwrite, then --resume": Row(half_overwritten, (*other, *longer, "--resume")),
         "eval": Row(old, ("eval", "run", "--protocol", "tuned", "--threads", 1, "--json")),
-        "report": Row(old, report),
+        "report": Row(scenes.without_page, report, steps=True),
         "embed": Row(old, embed, outcome="vectors.parquet"),
-        "fetch": Row(scenes.nothing, fetch, outcome="data"),
+        "fetch": Row(scenes.nothing, fetch, outcome="data", steps=True),
     }
 
 
@@ -362,8 +373,20 @@ class Trials:
         def go_on() -> int:
             return run_command(*(self.row.after or self.row.command))
 
-        problem = self._problem(*forked(work, self.inputs / "log"), fault)
-        problem = problem or self._problem_after(*forked(go_on, self.inputs / "log"))
+        def both() -> int:
+            problem = self._problem(work(), log.read_text(errors="replace"), fault)
+            if problem:
+                print(problem)
+                return _FOUND
+            log.write_text("")
+            return go_on()
+
+        log = self.inputs / "log"
+        if fault == "kill":
+            problem = self._problem(*forked(work, log), fault) or self._problem_after(*forked(go_on, log))
+        else:
+            code, said = forked(both, log)
+            problem = said if code == _FOUND else self._problem_after(code, said)
         if problem:
             self.failures.append(f"{self.name}, {fault} at operation {at}: {problem}")
 
@@ -377,7 +400,7 @@ class Trials:
             return f"exit {code}: {said}"
         # Without trades the folder may be missing; the next command, whatever it is, restores it.
         if not self.row.trades:
-            forked(lambda: run_command("similar", "run", 0), self.inputs / "log")
+            forked(lambda: run_command("similar", "run", 0), self.inputs / "other log")
         return self._problem_of_state()
 
     def _is_one_line(self, lines: list[str]) -> bool:
@@ -387,7 +410,7 @@ class Trials:
         state = self._state()
         if state in (self.old, self.new) or (self.row.fresh and is_unfinished(state, self.new)):
             return ""
-        if self.row.outcome == "data" and state.items() <= self.new.items():
+        if self.row.steps and self.old.items() <= state.items() <= self.new.items():
             return ""
         return f"neither the old state nor the new one: {summary(state)}"
 
@@ -425,6 +448,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="Part of the names of the commands to try.")
     parser.add_argument("--every", type=int, default=1, help="Try one in so many operations.")
+    parser.add_argument("--first", type=int, default=0, help="Which of them.")
     parser.add_argument("--faults", default=",".join(FAULTS))
     parser.add_argument("--verbose", action="store_true")
     asked = parser.parse_args()
@@ -445,7 +469,7 @@ def main() -> None:
             trials = Trials(inputs, name, row)
             count = 0
             for fault in asked.faults.split(","):
-                for at in range(1 + count % asked.every, trials.operations + 1, asked.every):
+                for at in range(1 + (asked.first + count) % asked.every, trials.operations + 1, asked.every):
                     trials.run(at, fault)
                     count += 1
             record = {

@@ -16,7 +16,9 @@ import shutil
 import sys
 import tempfile
 import time
+import traceback
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,6 +57,8 @@ ODD: list[Any] = [
     *([], {}, [[]], [None], [0], {"a": 1}, {"": None}, "x" * 300, [1, 2, 3], ["x", "y"]),
 ]
 odd = st.sampled_from(ODD)
+# Exit codes of the commands so far.
+OUTCOMES: Counter[int] = Counter()
 
 
 class Workplace:
@@ -161,6 +165,7 @@ def holds(*arguments: object) -> None:
     """A command succeeds, or refuses in one line that a terminal can show."""
     code, said = command(*arguments)
     lines = [line for line in said.split("\n")[:-1] if not line.startswith("note: ")]
+    OUTCOMES[code] += 1
     refused = code == 2 and len(lines) == 1 and lines[0].startswith("spgcl: ")
     assert (refused or (code == 0 and not lines)) and all(map(str.isprintable, lines)), (
         arguments,
@@ -619,17 +624,19 @@ TARGETS: dict[Callable[[Workplace, st.DataObject], None], int] = {
 
 def trial(
     target: Callable[[Workplace, st.DataObject], None], place: Workplace, cases: int, number: int
-) -> int:
-    """Try a target; returns how many cases were tried, or raises the smallest failing one."""
+) -> dict[str, Any]:
+    """Try a target; how many cases were tried, with which exit codes, and the smallest failing one."""
     count = 0
+    OUTCOMES.clear()
 
     @seed(number)
     @settings(
         max_examples=cases,
         deadline=None,
         database=None,
-        phases=[Phase.explicit, Phase.generate, Phase.shrink],
+        phases=[Phase.generate, Phase.shrink],
         suppress_health_check=list(HealthCheck),
+        print_blob=False,
     )
     @given(st.data())
     def attempt(data: st.DataObject) -> None:
@@ -637,30 +644,36 @@ def trial(
         count += 1
         target(place, data)
 
-    attempt()
-    return count
+    failures = []
+    try:
+        attempt()
+    except Exception as error:
+        failures = ["".join(traceback.format_exception(error))[-3000:]]
+    return {"cases": count, "outcomes": dict(OUTCOMES), "failures": failures}
+
+
+def asked_for(names: str) -> list[Callable[[Workplace, st.DataObject], None]]:
+    """The targets of these names; `others` stands for those of users' files and options."""
+    runs = [records_of_runs, tensors_of_runs]
+    if names == "others":
+        return [target for target in TARGETS if target not in runs]
+    return [target for target in TARGETS if not names or target.__name__ in names.split(",")]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", help="Names of targets, or `others`.")
     asked = parser.parse_args()
     os.environ |= {"SPGCL_DEBUG": "1", "SPGCL_DATA": "/nonexistent", "no_proxy": "*"}
     with tempfile.TemporaryDirectory() as folder:
         place = Workplace(Path(folder))
-        for target, share in TARGETS.items():
-            if asked.only not in target.__name__:
-                continue
+        for target in asked_for(asked.only):
             started = time.perf_counter()
-            count = trial(target, place, max(1, asked.cases * share // 100), asked.seed)
-            record = {
-                "target": target.__name__,
-                "cases": count,
-                "seconds": round(time.perf_counter() - started, 1),
-            }
-            print(json.dumps(record), flush=True)
+            record = trial(target, place, max(1, asked.cases * TARGETS[target] // 100), asked.seed)
+            seconds = round(time.perf_counter() - started, 1)
+            print(json.dumps({"target": target.__name__, **record, "seconds": seconds}), flush=True)
 
 
 if __name__ == "__main__":

@@ -163,6 +163,21 @@ def test_d6_checkpoint_and_weights(folder, tmp_path, capsys, monkeypatch, change
     assert answer(capsys, *fit, "--overwrite")["steps"] == 3
 
 
+def test_d6_baselines_of_another_name_are_not_shown(folder, capsys):
+    rows = json.loads((folder / "baselines.json").read_text())["rows"]
+    changed(folder / "baselines.json", "rows", {**rows, "x": rows["raw"]})
+    output(capsys, "report", folder, "--projection", "pca", "--threads", 1)
+    assert '"x"' not in (folder / "report.html").read_text().partition('"sections"')[2].partition('"map"')[0]
+
+
+@pytest.mark.parametrize("vectors", [np.float32(1), np.zeros(30, np.float32), np.zeros((30, 0)), np.ones((30, 2), int)])
+def test_d6_embeddings_that_are_no_vectors(folder, capsys, vectors):
+    (folder / "embeddings.parquet").unlink()
+    np.save(folder / "embeddings.npy", vectors)
+    (folder / "nodes.txt").write_text("".join(f"{node}\n" for node in range(30)))
+    assert "embeddings.npy" in refusal(capsys, "similar", folder, 0)
+
+
 def test_d6_a_record_without_what_older_versions_did_not_write_is_read(folder, capsys):
     for part in ("graph.weighted", "graph.feature_names", "history.observations", "findings"):
         changed(folder / "run.json", part, "absent")

@@ -193,11 +193,15 @@ def _evaluated(
         if loaded.labels is None and load_held_out(folder) is None:
             return found
         record = evaluate_run(folder, run, loaded, asked, device)
-        write_evaluation(folder, record, run)
-        return record
     except InputError as error:
         note(f"{folder} is not evaluated: {error}")
         return None
+    try:
+        write_evaluation(folder, record, run)
+    except InputError as error:
+        # A page can also be made of a run in a read-only folder.
+        note(str(error))
+    return record
 
 
 def _stored_evaluation(folder: Path) -> dict[str, Any] | None:
