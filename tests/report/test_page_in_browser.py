@@ -46,6 +46,13 @@ def point_at(page, node: int) -> tuple[float, float]:
     return position
 
 
+def click_on(page, node: int) -> None:
+    """Click a node of the map: Plotly takes a click for one on the node that it has shown the card of."""
+    position = point_at(page, node)
+    page.wait_for_selector(".card:not([hidden])")
+    page.mouse.click(*position)
+
+
 def listed(page) -> list[tuple[str, float]]:
     rows = page.locator("#node li button").all()
     return [
@@ -120,7 +127,7 @@ def test_a_click_moves_the_map_only_if_a_link_is_out_of_view(fitted, visit):
     keys = page.locator("#legend .marks .key")
     assert keys.count() == 0
     whole = page.evaluate(CENTRE)
-    page.mouse.click(*point_at(page, 5))
+    click_on(page, 5)
     page.wait_for_function("document.querySelector('#node h3').textContent === 'p5'")
     assert page.evaluate(CENTRE) == whole
     assert keys.all_inner_texts() == ["selected", "nearest by embedding", "link in the graph"]
@@ -152,7 +159,7 @@ def test_the_neighbours_of_a_node_are_those_of_its_edges(fitted, people, visit):
     assert card.startswith("p5") and all(part in card for part in ("label: blue", "linked to "))
     page.fill("#search", "")
     search(page, "p6")
-    page.mouse.click(*point_at(page, 5))
+    click_on(page, 5)
     # What a click does is drawn with the next frame, for which a busy machine takes its time.
     page.wait_for_function("document.querySelector('#node h3').textContent === 'p5'")
 
