@@ -106,6 +106,7 @@ def test_other_commands_name_the_option(capsys, tmp_path):
     line = refusal(capsys, "inspect", store.folder, "--directed")
     assert "--directed" in line
     assert "--memory" in refusal(capsys, "fit", store.folder, "--memory", "much")
+    assert "--memory 1GiB" in refusal(capsys, "fit", tmp_path / "edges.csv", "--memory", "1GiB")
 
 
 def test_an_altered_block_is_refused_before_training(capsys, tmp_path):
