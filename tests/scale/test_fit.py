@@ -106,6 +106,7 @@ def test_other_commands_name_the_option(capsys, tmp_path):
     line = refusal(capsys, "inspect", store.folder, "--directed")
     assert "--directed" in line
     assert "--memory" in refusal(capsys, "fit", store.folder, "--memory", "much")
+    assert "--memory 1GiB" in refusal(capsys, "fit", tmp_path / "edges.csv", "--memory", "1GiB")
 
 
 def test_an_altered_block_is_refused_before_training(capsys, tmp_path):
@@ -145,6 +146,7 @@ def test_a_run_killed_at_any_moment_continues_to_the_same_bytes(capsys, tmp_path
 def test_a_missing_file_of_vectors_is_named(capsys, tmp_path):
     _, store = graph_and_store(tmp_path)
     fit(capsys, store, tmp_path / "run", *ON_DISK)
+    assert "--memory" in refusal(capsys, "report", tmp_path / "run")
     lost = shard(tmp_path / "run" / "embeddings", 2)
     lost.unlink()
     assert str(lost) in refusal(capsys, "similar", tmp_path / "run", 7)

@@ -102,6 +102,18 @@ def test_nodes_of_edges_alone_get_structural_features(tmp_path, ids):
     assert store.ids == ids
 
 
+def test_ids_beside_a_matrix_and_chosen_columns(tmp_path):
+    edges = write_csv(tmp_path / "edges.csv", "a,b", [["u", "v"], ["v", "w"]])
+    features = write_features(tmp_path / "features.npy", 3)
+    (tmp_path / "features.nodes.txt").write_text("w\nu\nv\n")
+    require_same(made(tmp_path, edges, features), Graph.of(edges, features))
+    table = write_csv(tmp_path / "features.csv", "x,id,y", [[1, "u", 5], [2, "v", 6], [3, "w", 7]])
+    store = ingest(
+        Sources([str(edges)], str(table), feature_columns=["y"]), tmp_path / "other", memory=LEAST_MEMORY
+    )
+    require_same(store, Graph.of(edges, table, feature_columns=["y"]))
+
+
 def test_several_files_by_pattern_are_one_graph(tmp_path):
     rows = random_edges(150, 900)
     whole = write_csv(tmp_path / "whole.csv", "a,b", rows)
@@ -160,6 +172,12 @@ def test_input_errors_leave_nothing(tmp_path, edges, options, parts):
     with refusing(*parts):
         made(tmp_path, path, write_features(tmp_path / "features.npy", 80), **options)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.csv", "features.npy"]
+
+
+def test_sides_with_ids_of_their_own_need_memory(tmp_path):
+    edges = write_csv(tmp_path / "edges.csv", "a,b", [[1, 2]])
+    with refusing("--bipartite"):
+        made(tmp_path, edges, structural="degree", columns=Options(bipartite=True))
 
 
 def test_an_unknown_text_id_is_found_in_its_row(tmp_path):

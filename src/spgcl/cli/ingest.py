@@ -28,16 +28,18 @@ def ingest(
     from spgcl.scale.ingest import Sources
     from spgcl.scale.ingest import ingest as build
 
-    if options.attributes:
-        raise InputError("--attributes goes with a GraphML file only")
+    for name in ("attributes", "label"):
+        if getattr(options, name):
+            raise InputError(f"--{name} does not apply to edge lists; leave it out")
     sources = Sources(
         edges,
         None if options.features is None else str(options.features),
         options.structural,
-        Options(options.source, options.target, options.weight),
-        options.id,
-        options.directed,
-        half,
+        Options(options.source, options.target, options.weight, bipartite=options.bipartite),
+        id_column=options.id,
+        feature_columns=options.columns.split(",") if options.columns else None,
+        directed=options.directed,
+        half=half,
     )
     with progress_line(f"ingest {out}", quiet=json) as update:
         progress = update and (lambda what: update(description=f"ingest {out}: {what}"))

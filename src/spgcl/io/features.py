@@ -69,7 +69,7 @@ def read_features(
             return _read_feature_table(path, id_column, columns, encoding)
         if suffix_of(path) in MATRICES:
             matrix = checked_features(_read_matrix(path))
-            return NodeFeatures(matrix, _ids_beside(path, matrix.shape[0]), str(path))
+            return NodeFeatures(matrix, ids_beside(path, matrix.shape[0]), str(path))
         raise InputError(f"cannot read features from {path.suffix!r}; use {', '.join(TABLES + MATRICES)}")
 
 
@@ -83,7 +83,7 @@ def holds_matrix(path: Path) -> bool:
         return {"format", "shape", "data"} <= set(archive.files)
 
 
-def _ids_beside(path: Path, count: int) -> NDArray[Any] | None:
+def ids_beside(path: Path, count: int) -> NDArray[Any] | None:
     """Ids of the rows of NAME.npy or NAME.npz from NAME.nodes.txt, one per line; None without that file."""
     nodes = path.with_suffix(".nodes.txt")
     if not nodes.exists():

@@ -10,6 +10,7 @@ from spgcl.engine.device import scoring_device
 from spgcl.errors import InputError, note
 from spgcl.evaluation.checks import task_digest
 from spgcl.io.records import read_record, require_part
+from spgcl.io.shards import has_shards
 from spgcl.report.columns import read_columns
 from spgcl.report.comparison import Entry, compare_runs
 from spgcl.report.material import Material
@@ -134,6 +135,8 @@ def _entry(folder: Path, wanted: Wanted, say: Say) -> Entry:
 
 def _material(folder: Path, wanted: Wanted, say: Say) -> Material:
     say("reading")
+    if has_shards(folder):
+        raise InputError(f"{folder} was fitted on a graph larger than --memory; the page needs it in memory")
     run, vectors, node_ids = read_results(folder)
     found = _stored_evaluation(folder)
     asked = _asked(run, found, wanted)

@@ -121,7 +121,11 @@ def resolve_graph(
         return _from_dataset(graph, options)
     path = Path(graph)
     if is_store(path):
-        return Loaded(path.name, _of_store(path, options, on_disk=on_disk), path=path)
+        return Loaded(
+            path.name.split(".")[0] or path.name, _of_store(path, options, on_disk=on_disk), path=path
+        )
+    if options.memory:
+        raise InputError(f"--memory {options.memory} goes with a store; {path} is read into memory as it is")
     return Loaded(
         path.name.split(".")[0] or path.name, read_source(path, options, encoding=encoding), path=path
     )
@@ -167,7 +171,7 @@ def _of_store(path: Path, options: GraphOptions, *, on_disk: bool) -> Graph:
 def opened(path: Path, options: GraphOptions) -> Store:
     """The store of a folder; options for reading files do not apply to it."""
     # The column of ids may be that of a file of labels; direction and weights are those of the store.
-    if unused := [option for option in options.given() if option not in ("id", "memory")]:
+    if unused := [option for option in options.given() if option not in ("id", "label", "memory")]:
         raise InputError(f"{path} is a store and was read already; --{unused[0]} goes with spgcl ingest")
     return open_store(path)
 

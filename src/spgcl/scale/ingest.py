@@ -37,7 +37,8 @@ class Sources:
         features: Name or pattern of feature tables or matrices.
         structural: Features to compute from the structure if there are none.
         columns: The columns of the edge lists.
-        id_column: Column of node ids in a table of features, else its first.
+        id_column: Column of node ids in a table of features, see `spgcl.io.tables.Table.key`.
+        feature_columns: Columns of such a table to use, else all others.
         directed: Whether to keep direction; otherwise edges go both ways.
         half: Whether to keep features in float16.
     """
@@ -47,6 +48,7 @@ class Sources:
     structural: Literal["degree", "spectral"] | None = None
     columns: Options = field(default_factory=Options)
     id_column: str | None = None
+    feature_columns: Sequence[str] | None = None
     directed: bool = False
     half: bool = False
 
@@ -138,7 +140,9 @@ class _Ingestion:
         self.edges = EdgeFiles(sources.edges, sources.columns, memory // 2)
         self.features = None
         if sources.features is not None:
-            self.features = FeatureFiles(sources.features, sources.id_column, memory // 4)
+            self.features = FeatureFiles(
+                sources.features, sources.id_column, sources.feature_columns, memory // 4
+            )
         self.block_rows = block_rows or _MOST_ROWS
         self.given_block_rows = block_rows
         self.arrays: dict[str, Description] = {}
@@ -169,6 +173,8 @@ class _Ingestion:
 
     def _require_features(self) -> None:
         sources = self.sources
+        if sources.columns.bipartite:
+            raise InputError("--bipartite needs the graph in memory; give ids that differ between both sides")
         if sources.features is None and sources.structural is None:
             raise NoFeaturesError(
                 "no features; give them (--features FILE), or compute some from the structure "

@@ -11,17 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spgcl.errors import InputError
+from spgcl.io.arrow import to_arrow
 from spgcl.io.chunks import table_chunks
 from spgcl.io.draft import NO_WEIGHTS, Options
 from spgcl.io.edges import choose_columns, notes_on, read_weights
-from spgcl.io.features import MATRICES, TABLES, read_features, stack_columns
+from spgcl.io.features import MATRICES, ids_beside, read_features, stack_columns
 from spgcl.io.opening import naming, opening, suffix_of
-from spgcl.io.read import EDGE_LISTS
 from spgcl.io.tables import Table, id_column
 
 # Bytes of memory for each cell of a table that is read, and for each entry of a matrix.
 BYTES_PER_CELL = 160
 BYTES_PER_ENTRY = 16
+# Kinds of tables that are read in parts.
+TABLES = (".csv", ".tsv", ".txt", ".parquet")
+EDGE_LISTS = (*TABLES, ".edges", ".edgelist")
 _MAGIC = re.compile(r"[*?[]")
 
 
@@ -90,14 +93,17 @@ class EdgeFiles:
 class FeatureFiles:
     """Feature tables with ids, or matrices without, read as often as needed."""
 
-    def __init__(self, pattern: str, id_name: str | None, memory: int) -> None:
+    def __init__(self, pattern: str, id_name: str | None, columns: Sequence[str] | None, memory: int) -> None:
         self.files = files_of([pattern], (*TABLES, *MATRICES))
-        self._id_name, self._memory = id_name, memory
-        self.has_ids = suffix_of(self.files[0]) in TABLES
+        self._id_name, self._columns, self._memory = id_name, columns, memory
+        self.are_tables = suffix_of(self.files[0]) in TABLES
+        self.has_ids = self.are_tables or self.files[0].with_suffix(".nodes.txt").exists()
         self.names: tuple[str, ...] = ()
         self.notes: dict[str, None] = {}
-        if any((suffix_of(path) in TABLES) != self.has_ids for path in self.files):
+        if any((suffix_of(path) in TABLES) != self.are_tables for path in self.files):
             raise InputError(f"{pattern}: features are tables or matrices, not both; choose one kind")
+        if columns and not self.are_tables:
+            raise InputError(f"columns {', '.join(columns)} are those of a table; leave them out (--columns)")
 
     @property
     def origin(self) -> str:
@@ -109,7 +115,7 @@ class FeatureFiles:
         width: int | None = None
         for path in self.files:
             with naming(path):
-                for ids, rows in self._tables(path) if self.has_ids else self._matrix(path):
+                for ids, rows in self._tables(path) if self.are_tables else self._matrix(path):
                     width = width or rows.shape[1]
                     if rows.shape[1] != width:
                         raise InputError(f"has {rows.shape[1]} feature columns, the first file {width}")
@@ -117,14 +123,21 @@ class FeatureFiles:
 
     def ids(self) -> Iterator[Any]:
         """Ids alone, in Arrow."""
+        if not self.are_tables:
+            yield from (ids for ids, _ in self.parts())
+            return
         for path in self.files:
-            for table in table_chunks(path, self._id_name, cells=self._memory // BYTES_PER_CELL):
-                yield id_column(table, table.find(self._id_name) if self._id_name else 0)
+            for table in self._chunks(path):
+                yield id_column(table, table.key(self._id_name))
+
+    def _chunks(self, path: Path) -> Iterator[Table]:
+        names = (self._id_name, *(self._columns or ()))
+        return table_chunks(path, *names, cells=self._memory // BYTES_PER_CELL)
 
     def _tables(self, path: Path) -> Iterator[tuple[Any, NDArray[np.float32]]]:
-        for table in table_chunks(path, self._id_name, cells=self._memory // BYTES_PER_CELL):
-            key = table.find(self._id_name) if self._id_name is not None else 0
-            others = table.others(key)
+        for table in self._chunks(path):
+            key = table.key(self._id_name)
+            others = list(map(table.find, self._columns)) if self._columns else table.others(key)
             if not others:
                 raise InputError(f"no feature columns besides {table.names[key]!r}; add some")
             rows = stack_columns(table, others)
@@ -134,7 +147,7 @@ class FeatureFiles:
             self.notes |= dict.fromkeys(table.notes)
             yield id_column(table, key), rows
 
-    def _matrix(self, path: Path) -> Iterator[tuple[None, NDArray[np.float32]]]:
+    def _matrix(self, path: Path) -> Iterator[tuple[Any, NDArray[np.float32]]]:
         whole: Any
         if suffix_of(path) == ".npy":
             with opening(path, "NumPy file"):
@@ -143,6 +156,7 @@ class FeatureFiles:
             whole = read_features(path).matrix
         if whole.ndim != 2 or not whole.shape[1] or whole.dtype.kind not in "biuf":
             raise InputError(f"features need numbers in two dimensions, not {whole.dtype} {whole.shape}")
+        ids = ids_beside(path, whole.shape[0])
         size = max(1, self._memory // (BYTES_PER_ENTRY * whole.shape[1]))
         for start in range(0, whole.shape[0], size):
             rows = whole[start : start + size]
@@ -150,7 +164,7 @@ class FeatureFiles:
             with np.errstate(over="ignore"):
                 rows = np.array(rows, dtype=np.float32)
             _require_finite(rows, partial("{0}, row {1}".format, path), start)
-            yield None, rows
+            yield None if ids is None else to_arrow(ids[start : start + size]), rows
 
 
 def _row(table: Table, index: int) -> str:

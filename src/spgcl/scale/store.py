@@ -49,6 +49,10 @@ class Store:
     spgcl: str = field(default=__version__)
 
     @property
+    def encoding(self) -> None:
+        """Features are kept as they are: tables of categories, dates and text need memory."""
+
+    @property
     def rows(self) -> NDArray[np.int64]:
         """Row pointers."""
         return self.arrays["rows"].mapped
