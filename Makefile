@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 # The benchmark graphs; without them, tests that need them are skipped.
 SPGCL_DATA ?= $(abspath ../shared/datasets)
 
-.PHONY: demo test setup lint
+.PHONY: demo test setup lint docs
 
 setup: $(STAMP)
 
@@ -23,6 +23,10 @@ demo: $(STAMP)
 # One thread per worker: two workers with two threads each wait for each other most of the time.
 test: $(STAMP)
 	OMP_NUM_THREADS=1 $(if $(wildcard $(SPGCL_DATA)),SPGCL_DATA=$(SPGCL_DATA)) $(BIN)/pytest --numprocesses 2
+
+# The documents as a site, in `site/`; a page that is missing is an error.
+docs: $(STAMP)
+	$(BIN)/mkdocs build --strict --quiet
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

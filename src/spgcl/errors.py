@@ -35,6 +35,20 @@ def printable(text: object) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
 
 
+# Characters of a value in a message.
+_SHOWN = 80
+
+
+def shown(value: object) -> str:
+    """A value as it is written in a message: its representation, cut off where it gets long.
+
+    >>> shown("abc"), len(shown("a" * 5000))
+    ("'abc'", 80)
+    """
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 4]}...{text[-1]}"
+
+
 class Note(UserWarning):
     """Information for the user: a warning in Python, a line `note: ...` on the command line."""
 

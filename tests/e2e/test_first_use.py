@@ -188,7 +188,18 @@ def test_version_and_help_come_quickly_and_without_torch(first):
         assert f" {command} " in help_.stdout
 
 
-COMMANDS = ("fit", "eval", "embed", "similar", "inspect", "methods", "report", "datasets", "theory")
+COMMANDS = (
+    "fit",
+    "eval",
+    "compare",
+    "embed",
+    "similar",
+    "inspect",
+    "methods",
+    "report",
+    "datasets",
+    "theory",
+)
 HELP = f"from spgcl.cli import run\nfor name in {COMMANDS}: assert run([name, '--help']) == 0"
 LATE = {"torch_geometric", "sklearn", "pyarrow", "networkx", "plotly", "umap", "tensorboard", "spgcl.methods"}
 

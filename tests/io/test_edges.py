@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from graphs import arcs_of, refusing
+from graphs import arcs_of, refusing, write_csv
 from pyarrow import parquet
 
+from spgcl.errors import InputError
 from spgcl.io import read_graph
 
 
@@ -273,3 +274,15 @@ def test_a_small_file_starts_no_workers(tmp_path):
     )
     started = subprocess.run([sys.executable, "-c", program, tmp_path / "edges.csv"], check=False)
     assert started.returncode == 1
+
+
+def test_long_cells_are_shortened_in_messages(tmp_path):
+    long = "x" * 5000
+    write_csv(tmp_path / "e.csv", "source,target,weight", [(0, 1, 1), (1, 2, long)])
+    write_csv(tmp_path / "f.csv", "id,x", [(long, 1), (long, 2)])
+    write_csv(tmp_path / "g.csv", "source,target", [(long, "b"), ("b", "c")])
+    write_csv(tmp_path / "h.csv", "id,x", [("a" + long, 1), ("b", 2), ("c", 3)])
+    for edges, features in (("e.csv", "h.csv"), ("g.csv", "f.csv"), ("g.csv", "h.csv")):
+        with pytest.raises(InputError) as error:
+            read_graph(tmp_path / edges, tmp_path / features)
+        assert len(str(error.value)) < 600 and "xxx..." in str(error.value)

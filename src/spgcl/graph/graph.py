@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from spgcl.display import facts
-from spgcl.errors import InputError
+from spgcl.errors import InputError, shown
 from spgcl.graph.adjacency import adjacency_of
 from spgcl.graph.checks import Features, checked_end_points, checked_features, checked_ids
 
@@ -158,7 +158,7 @@ class Graph:
         row = self._rows_by_text.get(str(node))
         if row is None:
             example = self.node_ids.tolist()[0]
-            raise InputError(f"no node {node!r} in this graph; its ids look like {example!r}")
+            raise InputError(f"no node {shown(node)} in this graph; its ids look like {shown(example)}")
         return row
 
     def with_features(self, features: Any, names: Iterable[str] = ()) -> "Graph":

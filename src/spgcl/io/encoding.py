@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import compute
 
-from spgcl.errors import InputError, note
+from spgcl.errors import InputError, note, shown
 from spgcl.io.arrow import from_arrow, to_arrow
 from spgcl.io.tables import Table, read_numbers, read_vectors
 from spgcl.io.text_columns import learn_text, text_columns
@@ -147,8 +147,8 @@ def _numbers(table: Table, column: int) -> Values | None:
         bad = int(np.argmax(large))
         cell = table.columns[column][bad].as_py()
         raise InputError(
-            f"{table.cell(bad, column)}: {cell!r} is not a finite number; fix it or leave the column out "
-            "(--columns)"
+            f"{table.cell(bad, column)}: {shown(cell)} is not a finite number; fix it or leave the column "
+            "out (--columns)"
         )
     return numbers
 

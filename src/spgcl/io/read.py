@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from spgcl.errors import InputError, NoFeaturesError, note, unknown
+from spgcl.errors import InputError, NoFeaturesError, note, shown, unknown
 from spgcl.graph import Graph
 from spgcl.graph.structural import Structural, with_structural
 from spgcl.io.draft import EDGE_OPTIONS, NO_WEIGHTS, Draft, Options, is_integer, positions_of
@@ -263,8 +263,8 @@ def _unknown_node(draft: Draft, given: NodeFeatures, position: int) -> InputErro
     edge = f"{draft.where(int(touching[0]))}: " if len(touching) else ""
     known = f"nodes 0 to {given.matrix.shape[0] - 1}"
     if given.ids is not None:
-        known = f"ids such as {given.ids.tolist()[0]!r}"
+        known = f"ids such as {shown(given.ids.tolist()[0])}"
     return InputError(
-        f"{edge}node {draft.node_ids.tolist()[position]!r} is not in {given.origin} ({known}); "
+        f"{edge}node {shown(draft.node_ids.tolist()[position])} is not in {given.origin} ({known}); "
         "add its row or drop the edge"
     )

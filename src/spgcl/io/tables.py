@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import compute, feather, parquet
 
-from spgcl.errors import InputError, unknown
+from spgcl.errors import InputError, shown, unknown
 from spgcl.graph import Graph
 from spgcl.io.arrow import from_arrow, to_arrow
 from spgcl.io.draft import positions_of
@@ -180,7 +180,7 @@ def require_distinct(table: Table, ids: NDArray[Any]) -> None:
     for index, node in enumerate(listed):
         if node in seen:
             raise InputError(
-                f"{table.path}, row {table.row(index)}: node {node!r} again, first in row "
+                f"{table.path}, row {table.row(index)}: node {shown(node)} again, first in row "
                 f"{table.row(seen[node])}; keep one row per node (or is the id another column? --id)"
             )
         seen[node] = index
@@ -195,7 +195,7 @@ def node_rows(table: Table, key: int, graph: Graph) -> NDArray[np.int64]:
         index = int(np.argmin(rows))
         node = ids.tolist()[index]
         raise InputError(
-            f"{table.path}, row {table.row(index)}: node {node!r} is not in the graph; drop the row"
+            f"{table.path}, row {table.row(index)}: node {shown(node)} is not in the graph; drop the row"
         )
     return rows
 
@@ -220,7 +220,7 @@ def read_numbers(table: Table, column: int, *, fix: str = _FIX_NUMBERS) -> NDArr
     if not valid.all():
         bad = int(np.argmin(valid))
         cell = table.columns[column][bad].as_py()
-        raise InputError(f"{table.cell(bad, column)}: {cell!r} is not a finite number; {fix}")
+        raise InputError(f"{table.cell(bad, column)}: {shown(cell)} is not a finite number; {fix}")
     return np.asarray(numbers)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spgcl.engine.device import choose_device, use_threads
-from spgcl.errors import InputError, note
+from spgcl.errors import InputError, note, shown
 from spgcl.evaluation.neighbours import most_similar
 from spgcl.files import steady
 from spgcl.graph import Graph
@@ -92,7 +92,7 @@ def nearest(
     for node in nodes:
         row = index.get(str(node))
         if row is None:
-            raise InputError(f"no node {str(node)!r} in {origin}; its ids look like {ids[0]!r}")
+            raise InputError(f"no node {shown(str(node))} in {origin}; its ids look like {shown(ids[0])}")
         others, similarities = most_similar(embeddings, row, count)
         of = {"of": ids[row]} if len(nodes) > 1 else {}
         found += [

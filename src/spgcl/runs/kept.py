@@ -10,6 +10,7 @@ import numpy as np
 
 from spgcl.datasets import Dataset, load, names
 from spgcl.errors import unknown
+from spgcl.files import steady
 from spgcl.graph import Graph
 from spgcl.io.stored import write_stored
 from spgcl.runs.options import GraphOptions
@@ -87,4 +88,5 @@ def keep(folder: Path, loaded: Loaded) -> None:
         more["class_names"] = np.array(loaded.class_names, dtype=str)
     if (splits := loaded.published) is not None:
         more |= {"train_masks": splits.train, "val_masks": splits.validation, "test_masks": splits.test}
-    write_stored(folder / KEPT_GRAPH, loaded.graph, **more)
+    with steady(folder, change=True):
+        write_stored(folder / KEPT_GRAPH, loaded.graph, **more)

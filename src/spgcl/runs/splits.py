@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spgcl.datasets import Splits, k_fold_splits, random_splits
-from spgcl.errors import InputError
+from spgcl.errors import InputError, shown
 from spgcl.graph import Graph
 from spgcl.io.objects import is_frame
 from spgcl.io.opening import opening, suffix_of
@@ -96,7 +96,7 @@ def _read_table(source: Any, graph: Graph) -> list[NDArray[np.bool_]]:
             part = _NAMES.get(str("" if cell is None else cell).strip().lower())
             if part is None:
                 where = table.cell(index, column)
-                raise InputError(f"{where}: {cell!r} is no part; write train, validation or test")
+                raise InputError(f"{where}: {shown(cell)} is no part; write train, validation or test")
             if part:
                 masks[PARTS.index(part), split, rows[index]] = True
     return list(masks)
