@@ -7,8 +7,8 @@ import torch
 from graphs import CPU
 
 from spgcl.engine.tensors import SparseMatrix
-from spgcl.estimator import Embedder
 from spgcl.evaluation import probe
+from spgcl.face.estimator import Embedder
 from spgcl.training.loop import train
 
 # Sizes for graphs of some forty nodes.

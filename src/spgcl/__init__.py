@@ -8,7 +8,7 @@ __version__ = "0.1.0"
 # Loaded on first use: `import spgcl` and `spgcl --help` stay quick.
 _EXPORTS = {
     "Dataset": "spgcl.datasets",
-    "Embedder": "spgcl.estimator",
+    "Embedder": "spgcl.face.estimator",
     "Graph": "spgcl.graph",
     "InputError": "spgcl.errors",
     "METHODS": "spgcl.methods",

@@ -9,8 +9,8 @@ from spgcl.methods import METHODS
 
 SOURCE = Path(spgcl.__file__).parent
 ROOMS = [
-    *("__init__", "errors", "files", "display", "progress", "graph", "io", "datasets", "engine", "methods"),
-    *("training", "evaluation", "theory", "scale", "runs", "estimator", "report", "experiments", "face"),
+    *("__init__", "errors", "files", "display", "graph", "io", "datasets", "engine", "methods"),
+    *("training", "evaluation", "theory", "scale", "runs", "report", "experiments", "face"),
     *("cli", "__main__"),
 ]
 TREES = {

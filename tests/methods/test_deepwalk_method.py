@@ -10,7 +10,7 @@ from made_methods import trained_bytes
 from torch.nn.functional import logsigmoid
 
 from spgcl.errors import InputError
-from spgcl.estimator import Embedder
+from spgcl.face.estimator import Embedder
 from spgcl.graph import Graph
 from spgcl.methods import create
 from spgcl.methods.parts import skipgram

@@ -7,7 +7,7 @@ import torch
 from graphs import CPU, seeded
 
 from spgcl.errors import InputError
-from spgcl.estimator import Embedder
+from spgcl.face.estimator import Embedder
 from spgcl.graph import Graph
 from spgcl.methods import create
 from spgcl.methods.fastrp import projected_powers, very_sparse_projection

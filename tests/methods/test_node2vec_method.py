@@ -8,7 +8,7 @@ from graphs import CPU
 from made_methods import TINY_WALKS, trained_bytes
 
 from spgcl.errors import InputError
-from spgcl.estimator import Embedder
+from spgcl.face.estimator import Embedder
 from spgcl.graph import Graph
 from spgcl.methods import create
 from spgcl.methods.parts.walks import random_walks

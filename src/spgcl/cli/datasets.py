@@ -9,7 +9,7 @@ import typer
 from spgcl.cli.options import JsonOption
 from spgcl.cli.output import note, print_json, print_table
 from spgcl.errors import InputError, unknown
-from spgcl.progress import Update, progress_line
+from spgcl.face.progress import Update, progress_line
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,7 +17,7 @@ from spgcl.cli.options import (
     start_on,
 )
 from spgcl.cli.output import print_json, print_table, print_verdict
-from spgcl.progress import Update, progress_line
+from spgcl.face.progress import Update, progress_line
 
 
 def evaluate(

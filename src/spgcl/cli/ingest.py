@@ -8,7 +8,7 @@ import typer
 from spgcl.cli.options import JsonOption, takes_options
 from spgcl.cli.output import note, print_json
 from spgcl.errors import InputError
-from spgcl.progress import progress_line
+from spgcl.face.progress import progress_line
 from spgcl.runs.options import GraphOptions
 
 

@@ -8,7 +8,7 @@ import typer
 
 from spgcl.cli.options import DeviceOption, JsonOption, LabelOption, LabelsOption, ThreadsOption, start_on
 from spgcl.cli.output import print_json
-from spgcl.progress import progress_line
+from spgcl.face.progress import progress_line
 
 
 def report(

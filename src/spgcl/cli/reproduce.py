@@ -11,7 +11,7 @@ import typer
 
 from spgcl.cli.options import DeviceOption, JsonOption
 from spgcl.cli.output import print_json, print_table
-from spgcl.progress import progress_line
+from spgcl.face.progress import progress_line
 
 
 def reproduce(

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from spgcl.progress import progress_line
+from spgcl.face.progress import progress_line
 
 if TYPE_CHECKING:
     from spgcl.runs.record import Run

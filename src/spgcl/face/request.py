@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from spgcl.engine.device import choose_device, use_threads
-from spgcl.progress import progress_line
+from spgcl.face.progress import progress_line
 from spgcl.runs.estimate import estimating
 from spgcl.runs.kept import given_in_memory, options_of
 from spgcl.runs.plan import Request, Watch

@@ -17,8 +17,8 @@ import spgcl
 from spgcl.datasets import load, random_splits
 from spgcl.engine.device import choose_device, scoring_device
 from spgcl.errors import InputError, NoFeaturesError
-from spgcl.estimator import Embedder
 from spgcl.evaluation import score_predictions
+from spgcl.face.estimator import Embedder
 from spgcl.graph import Graph
 from spgcl.methods import METHODS, parameters
 

@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from spgcl.progress import Lines
+from spgcl.face.progress import Lines
 
 SCRIPT = """
-from spgcl.progress import Lines, progress_line
+from spgcl.face.progress import Lines, progress_line
 with progress_line({title!r}, total=4, amount={amount!r}, tail={tail!r}, stays=True, loss=9.0) as update:
     if update:
         update(completed=3, loss=0.25)
@@ -48,7 +48,7 @@ def test_a_terminal_shows_title_amount_and_tail(amount: str, shown: str) -> None
 
 def test_elsewhere_a_line_is_written_now_and_then(monkeypatch, capsys) -> None:
     moments = iter([0.0, 4.0, 12.0, 14.0, 30.0])
-    monkeypatch.setattr("spgcl.progress.time.monotonic", lambda: next(moments))
+    monkeypatch.setattr("spgcl.face.progress.time.monotonic", lambda: next(moments))
     lines = Lines("a title", 100)
     for step in (10, 20, 30, 60):
         lines(completed=step, loss=0.5)
