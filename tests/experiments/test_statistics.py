@@ -141,7 +141,7 @@ def test_a_difference_on_every_graph_is_marked_and_drawn_filled(tmp_path):
     table = comparison_table(found, "base", "")
     assert table.rows[0][0] == Strong("better")
     assert [row[0] for row in table.rows[1:]] in (["noise", "base"], ["base", "noise"])
-    assert "1 are ahead of base and 0 behind" in table.notes[0]
+    assert "1 of 2 are ahead of base, 0 behind" in table.notes[0]
     figures = {"one": found, "two": found}
     paths = write_figure(comparison_figure(figures, "base"), tmp_path / "figure", described(figures))
     svg, png = paths
