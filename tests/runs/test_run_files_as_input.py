@@ -170,7 +170,9 @@ def test_d6_baselines_of_another_name_are_not_shown(folder, capsys):
     assert '"x"' not in (folder / "report.html").read_text().partition('"sections"')[2].partition('"map"')[0]
 
 
-@pytest.mark.parametrize("vectors", [np.float32(1), np.zeros(30, np.float32), np.zeros((30, 0)), np.ones((30, 2), int)])
+@pytest.mark.parametrize(
+    "vectors", [np.float32(1), np.zeros(30, np.float32), np.zeros((30, 0)), np.ones((30, 2), int)]
+)
 def test_d6_embeddings_that_are_no_vectors(folder, capsys, vectors):
     (folder / "embeddings.parquet").unlink()
     np.save(folder / "embeddings.npy", vectors)
