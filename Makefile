@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 # The benchmark graphs; without them, tests that need them are skipped.
 SPGCL_DATA ?= $(abspath ../shared/datasets)
 
-.PHONY: demo test setup lint docs
+.PHONY: demo test setup lint docs fuzz
 
 setup: $(STAMP)
 
@@ -27,6 +27,10 @@ test: $(STAMP)
 # The documents as a site, in `site/`; a page that is missing is an error.
 docs: $(STAMP)
 	$(BIN)/mkdocs build --strict --quiet
+
+# Crash points, interleavings and ten thousand cases of odd input; takes about half an hour on a quiet core.
+fuzz: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/hardening.py --seed $$(date +%s)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -13,7 +13,9 @@ import sys
 from pathlib import Path
 
 import torch
-from record import RESULTS, append, command_line, machine
+from record import RESULTS, command_line
+
+from spgcl.experiments.results import append, machine
 
 SCRIPTS = Path(__file__).parents[1] / "tests"
 

@@ -20,6 +20,7 @@ import auto_tables
 import comparison_tables
 import criteria_tables
 import default_tables
+import hardening_tables
 import regret_figure
 import score_tables
 import search_tables
@@ -128,6 +129,7 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
         "docs/scaling.md": {
             name: section(measured["store"]) for name, section in store_tables.SECTIONS.items()
         },
+        "docs/reliability.md": {"hardening": hardening_tables.hardening_table(measured["hardening"])},
         "docs/speed.md": sections,
     }
     made = {

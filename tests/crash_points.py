@@ -101,6 +101,7 @@ def watched(shim: Shim, *, trades: bool = True) -> Iterator[None]:
     import spgcl.files
     import spgcl.report.tensorboard
     import spgcl.runs.folder
+    import spgcl.scale.ingest
 
     exchange, open_ = spgcl.files.exchange, watched_open(shim)
 
@@ -109,10 +110,21 @@ def watched(shim: Shim, *, trades: bool = True) -> Iterator[None]:
             shim.point("exchange", other)
         return trades and exchange(one, other)
 
-    calls = ("open", "rename", "replace", "unlink", "remove", "mkdir", "rmdir", "fsync", "link", "ftruncate")
+    calls = (
+        "open",
+        "rename",
+        "replace",
+        "unlink",
+        "remove",
+        "mkdir",
+        "rmdir",
+        "fsync",
+        "ftruncate",
+        "pwrite",
+    )
     patches = [(os, name, watched_call(shim, name, getattr(os, name))) for name in calls]
     patches += [(io, "open", open_), (builtins, "open", open_), (shutil, "_USE_CP_SENDFILE", False)]
-    modules = (spgcl.files, spgcl.runs.folder, spgcl.report.tensorboard)
+    modules = (spgcl.files, spgcl.runs.folder, spgcl.scale.ingest, spgcl.report.tensorboard)
     patches += [(module, "exchange", trade) for module in modules]
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in patches]
     for owner, name, value in patches:
@@ -152,14 +164,13 @@ def forked(work: Callable[[], int], log: Path) -> tuple[int, str]:
 
 def stopped(*arguments: object) -> int:
     """A fit that is asked to stop after its first step, as by Ctrl-C."""
-    import spgcl.cli
+    from spgcl.cli import watching
 
     @contextmanager
     def stopping(*, trains: bool) -> Iterator[Callable[[], bool]]:
         yield lambda: trains
 
-    # The package's attribute of this name is the command.
-    sys.modules[f"{spgcl.cli.__name__}.fit"]._stopping = stopping
+    watching.stopping = stopping
     return run_command(*arguments)
 
 
@@ -207,7 +218,7 @@ class Row:
         after: Has to succeed after that; the same command by default.
         outcome: The file or folder that is old or new.
         fresh: Whether an unfinished run is as good as none.
-        steps: Whether the command adds several files, each of which is whole or not there.
+        steps: Whether the command writes several files, one after the other, each of which is old or new.
         trades: Whether the file system can let two folders trade names.
     """
 
@@ -248,6 +259,11 @@ class Scenes:
         """A run with scores and without a page."""
         self.old()
         Path("run/report.html").unlink()
+
+    def store(self) -> None:
+        """A store of another graph."""
+        Path("edges.csv").write_text("source,target\n0,1\n1,2\n")
+        assert run_command("ingest", "edges.csv", "--structural", "degree", "--out", "store") == 0
 
     def several(self) -> None:
         """Three retrainings, with scores and a user's file."""
@@ -290,6 +306,7 @@ def rows(inputs: Path) -> dict[str, Row]:
     report = ("report", "run", "--projection", "pca", "--threads", 1, "--json")
     embed = ("embed", "run", inputs / "edges.csv", "--out", "vectors.parquet", "--overwrite")
     fetch = ("datasets", "fetch", "toy", "--mirror", inputs / "mirror")
+    ingest = ("ingest", inputs / "edges.csv", "--structural", "degree", "--out", "store")
     half = partial(scenes.killed, *fit, *longer)
     half_overwritten = partial(scenes.killed, *overwrite, *longer, after=old)
     return {
@@ -301,9 +318,11 @@ def rows(inputs: Path) -> dict[str, Row]:
         "fit --overwrite, without trades": Row(old, overwrite, trades=False),
         "fit --overwrite --seeds": Row(scenes.several, (*overwrite, "--seeds", 2)),
         "fit --overwrite, then --resume": Row(half_overwritten, (*other, *longer, "--resume")),
-        "eval": Row(old, ("eval", "run", "--protocol", "tuned", "--threads", 1, "--json")),
+        "eval": Row(old, ("eval", "run", "--protocol", "tuned", "--threads", 1, "--json"), steps=True),
         "report": Row(scenes.without_page, report, steps=True),
         "embed": Row(old, embed, outcome="vectors.parquet"),
+        "ingest": Row(scenes.nothing, ingest, (*ingest, "--overwrite"), outcome="store"),
+        "ingest --overwrite": Row(scenes.store, (*ingest, "--overwrite"), outcome="store"),
         "fetch": Row(scenes.nothing, fetch, outcome="data", steps=True),
     }
 
@@ -410,7 +429,8 @@ class Trials:
         state = self._state()
         if state in (self.old, self.new) or (self.row.fresh and is_unfinished(state, self.new)):
             return ""
-        if self.row.steps and self.old.items() <= state.items() <= self.new.items():
+        either = all(state[name] in (self.old.get(name), self.new.get(name)) for name in state)
+        if self.row.steps and either and self.old.keys() & self.new.keys() <= state.keys():
             return ""
         return f"neither the old state nor the new one: {summary(state)}"
 

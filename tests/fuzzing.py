@@ -13,7 +13,6 @@ import json
 import os
 import pickle
 import shutil
-import sys
 import tempfile
 import time
 import traceback
@@ -121,16 +120,17 @@ class Workplace:
         """A run that was stopped after its first step: results, and a checkpoint."""
         from contextlib import contextmanager
 
-        module = sys.modules["spgcl.cli.fit"]
-        before = module._stopping
+        from spgcl.cli import watching
+
+        before = watching.stopping
 
         @contextmanager
         def stopping(**_: object):
             yield lambda: True
 
-        module._stopping = stopping
+        watching.stopping = stopping
         assert command(*self.fit, "--steps", 4, "--out", self.home / "half")[0] == 130
-        module._stopping = before
+        watching.stopping = before
 
     def copy(self, name: str) -> Path:
         """A run to damage, always in the same folder."""
@@ -647,9 +647,19 @@ def trial(
     failures = []
     try:
         attempt()
+    except ExceptionGroup as several:
+        failures = list(map(described, several.exceptions))
     except Exception as error:
-        failures = ["".join(traceback.format_exception(error))[-3000:]]
+        failures = [described(error)]
     return {"cases": count, "outcomes": dict(OUTCOMES), "failures": failures}
+
+
+def described(error: Exception) -> str:
+    """An error, where it was raised, and by which input."""
+    frames = traceback.extract_tb(error.__traceback__)[-3:]
+    where = [f"{frame.filename}:{frame.lineno}" for frame in frames]
+    drawn = " ".join(getattr(error, "__notes__", []))[:1500]
+    return f"{type(error).__name__}: {str(error)[:1500]} at {where}; {drawn}"
 
 
 def asked_for(names: str) -> list[Callable[[Workplace, st.DataObject], None]]:

@@ -120,7 +120,7 @@ def test_the_earlier_run_stays_until_the_new_one_is_finished(home, capsys, monke
     before = contents(home / "prev")
     command = [*FIT, "--seed", 1, "--checkpoint-every", 0]
     with monkeypatch.context() as patch:
-        patch.setattr(sys.modules["spgcl.cli.fit"], "_stopping", lambda **_: stopped())
+        patch.setattr("spgcl.cli.watching.stopping", lambda **_: stopped())
         assert run([*map(str, command), "--overwrite"]) == 130
     assert contents(home / "prev") == before and "keeps its earlier run" in capsys.readouterr().err
     # What is in the folder can be continued as well, which leaves it as it is.

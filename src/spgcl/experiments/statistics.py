@@ -183,7 +183,10 @@ def summary(found: Sequence[Comparison], reference: str) -> str:
     marked = [abs(each.difference) for each in others if each.differs]
     unmarked = [abs(each.difference) for each in others if not each.differs]
     ahead = sum(each.differs and each.difference > 0 for each in others)
-    counts = f"After Holm's correction {ahead} of {len(others)} are ahead of {reference}, {len(marked) - ahead} behind"
+    counts = (
+        f"After Holm's correction {ahead} of {len(others)} are ahead of {reference}, "
+        f"{len(marked) - ahead} behind"
+    )
     sizes = [f"the least difference in bold is {min(marked):.1f} points"] if marked else []
     sizes += [f"the largest that is not, {max(unmarked):.1f} points"] if unmarked else []
     return f"{counts}; {', '.join(sizes)}."

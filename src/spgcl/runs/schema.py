@@ -116,7 +116,9 @@ class SplitTest(TypedDict):
 
     split: int
     start: int
+    validation: float
     test: float
+    others: NotRequired[dict[str, float]]
 
 
 class Scored(TypedDict):
@@ -129,12 +131,17 @@ class Scored(TypedDict):
     splits: list[SplitTest]
 
 
-class Means(TypedDict, total=False):
-    """A score without training beside that of a run, or why there is none."""
+class LeftOut(TypedDict):
+    """Why there is no score."""
+
+    left_out: str
+
+
+class Means(TypedDict):
+    """A score without training beside that of a run."""
 
     mean: float
     std: float
-    left_out: str
 
 
 class Asked(TypedDict, total=False):
@@ -152,8 +159,7 @@ class Evaluation(TypedDict, total=False):
 
     asked: Asked
     others: dict[str, float]
-    baselines: dict[str, Means]
-
+    baselines: dict[str, LeftOut | Means]
     split_source: str
     task: str
     knn: Scored
@@ -166,13 +172,9 @@ class Evaluation(TypedDict, total=False):
 class Labelled(Scored, Evaluation):
     """The scores of a run with labels."""
 
+    dataset: str
+    method: str
     protocol: Literal["paper", "tuned", "predictions"]
-
-
-class LeftOut(TypedDict):
-    """Why there is no score."""
-
-    left_out: str
 
 
 class Baselines(TypedDict):
