@@ -13,6 +13,7 @@ from commands import answer, output, refusal, settings
 from graphs import write_csv
 
 from spgcl.cli import run
+from spgcl.runs import record
 
 QUICK = ["--steps", 3, "--threads", 1, *settings(hidden=4), "--checkpoint-every", 0]
 
@@ -36,7 +37,7 @@ def folder(trained, tmp_path, monkeypatch) -> Path:
 
 def changed(path: Path, parts: str, value: object) -> None:
     """Give one part of a JSON file another value; "absent" removes it."""
-    record = inner = json.loads(path.read_text())
+    whole = inner = json.loads(path.read_text())
     *outer, last = parts.split(".")
     for name in outer:
         inner = inner[int(name) if isinstance(inner, list) else name]
@@ -44,7 +45,7 @@ def changed(path: Path, parts: str, value: object) -> None:
         del inner[last]
     else:
         inner[last] = value
-    path.write_text(json.dumps(record))
+    path.write_text(json.dumps(whole))
 
 
 @pytest.mark.parametrize("command", ["eval", "embed", "similar", "report", "resume"])
@@ -178,6 +179,22 @@ def test_d6_embeddings_that_are_no_vectors(folder, capsys, vectors):
     np.save(folder / "embeddings.npy", vectors)
     (folder / "nodes.txt").write_text("".join(f"{node}\n" for node in range(30)))
     assert "embeddings.npy" in refusal(capsys, "similar", folder, 0)
+
+
+@pytest.mark.parametrize("name", ["generator", "losses"])
+def test_d6_a_checkpoint_with_a_right_digest_and_a_tensor_less(trained, tmp_path, capsys, monkeypatch, name):
+    monkeypatch.chdir(trained)
+    monkeypatch.setattr("spgcl.runs.fit._write_results", lambda *_: 1 / 0)
+    fit = ["fit", "g.csv", "--structural", "degree", *QUICK, "--out", tmp_path / "half"]
+    assert run([*map(str, fit)]) == 1
+    capsys.readouterr()
+
+    def without(tensors, metadata):
+        del tensors[name]
+        metadata["digest"] = record._digest(tensors)
+
+    resaved(tmp_path / "half" / "checkpoint.safetensors", without)
+    assert "no generator, or no list of losses" in refusal(capsys, *fit, "--resume")
 
 
 def test_d6_a_record_without_what_older_versions_did_not_write_is_read(folder, capsys):

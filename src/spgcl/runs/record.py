@@ -256,6 +256,8 @@ def load_checkpoint(folder: Path) -> Checkpoint | None:
         require(metadata, Progress)
         if _digest(tensors) != metadata["digest"]:
             raise InputError("its tensors are not those that were written")
+        if "generator" not in tensors or "losses" not in tensors or len(tensors["losses"].shape) != 1:
+            raise InputError("it has no generator, or no list of losses")
     except InputError as error:
         raise InputError(f"{path} is damaged ({error}); start over with --overwrite") from None
     return Checkpoint(
