@@ -19,6 +19,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -237,7 +238,7 @@ def mutated(draw: st.DrawFn, record: Any) -> Any:
         elif kind == "number" and type(inner[last]) in (int, float):
             inner[last] = draw(st.integers(-3, 3) | st.floats() | st.just(inner[last] * 10**6))
         else:
-            inner[last] = draw(odd)
+            inner[last] = deepcopy(draw(odd))
     return record
 
 

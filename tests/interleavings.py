@@ -176,7 +176,13 @@ class Place:
                 and len(lines) == 1
                 and any(
                     words in lines[0]
-                    for words in ("in use by", "changed by another", "holds a run", "was replaced")
+                    for words in (
+                        "in use by",
+                        "changed by another",
+                        "holds a run",
+                        "was replaced",
+                        "was run with",
+                    )
                 )
             )
             if not refused and (code or lines):
