@@ -7,7 +7,7 @@ from markdown import NO_RESULTS, table
 
 Record = dict[str, Any]
 _PARTS = (
-    ("crash_points.py", "command", "crash points: {}"),
+    ("crash_points.py", "tried", "crash points: {}"),
     ("interleavings.py", "pair", "interleavings of pairs of commands"),
     ("fuzzing.py", "target", "odd input: {}"),
 )
@@ -20,7 +20,7 @@ def hardening_table(lines: Sequence[Record]) -> str:
     for script, key, title in _PARTS:
         for line in latest.values():
             if line["script"] == script:
-                name = title.format(f"`{line[key]}`" if key == "command" else line[key].replace("_", " "))
+                name = title.format(f"`{line[key]}`" if key == "tried" else line[key].replace("_", " "))
                 trials, failures = counted.get(name, (0, 0))
                 tried = line["cases"] if "cases" in line else line["trials"]
                 counted[name] = trials + tried, failures + line["failures"]

@@ -493,7 +493,7 @@ def main() -> None:
                     trials.run(at, fault)
                     count += 1
             record = {
-                "command": name,
+                "tried": name,
                 "operations": trials.operations,
                 "trials": count,
                 "failures": trials.failures,
