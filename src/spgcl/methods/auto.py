@@ -35,7 +35,7 @@ SAMPLED_ROWS, SAMPLED_ENTRIES = 2**14, 2**27
 # What every axis of a channel counts besides its reliability; and halves that this is averaged over.
 FLOOR, AXIS_REPEATS = 0.3, 2
 # Length of a vector, about, at which 1,000 epochs of the paper's probe suffice.
-LENGTH = 8.0
+LENGTH = 16.0
 
 
 @dataclass(eq=False, kw_only=True)
