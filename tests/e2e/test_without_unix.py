@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 SCRIPT = """
-import os, signal, sys, types
+import json, os, signal, sys, types
 
 import pyarrow.parquet, rich.console, safetensors.torch, scipy.sparse.csgraph, torch, typer
 
@@ -20,7 +20,12 @@ for name in ("sysconf", "geteuid", "getuid", "fork", "uname", "O_DIRECTORY"):
     delattr(os, name)
 sys.platform = "win32"
 
+import spgcl
 from spgcl.cli import run
+from spgcl.engine.device import machine_memory
+
+assert machine_memory() == sys.maxsize
+assert spgcl.Embedder(steps=1, hidden=4).fit_transform(spgcl.load("csbm-homophilic")).shape == (1500, 4)
 
 short = [word for pair in ("steps=2", "hidden=8", "pool_size=64", "hops=1") for word in ("--set", pair)]
 for words in (
@@ -31,6 +36,7 @@ for words in (
 ):
     assert run(words) == 0, words
 assert calls
+assert json.load(open("run/run.json"))["peak_memory_mib"] == 0
 """
 
 

@@ -169,7 +169,7 @@ def test_a_class_may_be_absent_from_the_training_part(task):
 def test_as_record_leaves_out_what_the_protocol_does_not_have(task, uneven_splits):
     record = probe(*task, uneven_splits, epochs=2).as_record()
     assert set(record) == {"metric", "protocol", "mean", "std", "std_over", "splits", "others"}
-    assert set(record["splits"][0]) == {"split", "start", "validation", "test", "epoch"}
+    assert set(record["splits"][0]) == {"split", "start", "validation", "test", "epoch", "others"}
 
 
 def corrupt(task, part):

@@ -109,8 +109,7 @@ class Encoder(nn.Module):
         hidden = graph.smoothed if smoothed else graph.features
         if blocks[0].inputs is not None:
             inputs = blocks[0].inputs
-            # Rows on disk may be float16.
-            hidden = hidden.select(inputs) if isinstance(hidden, SparseMatrix) else hidden[inputs].float()
+            hidden = hidden.select(inputs) if isinstance(hidden, SparseMatrix) else _in_full(hidden[inputs])
         if self.training:
             for norm in self.norms:
                 norm.num_batches_tracked.add_(1)  # type: ignore[operator]
@@ -278,3 +277,8 @@ def drop(values: Tensor, rate: float, generator: torch.Generator) -> Tensor:
     if rate == 0:
         return values
     return values * dropout_factors(values.shape, rate, generator, values.dtype)
+
+
+def _in_full(rows: Tensor) -> Tensor:
+    """Rows to compute with: those on disk may be float16."""
+    return rows.float() if rows.dtype == torch.float16 else rows
