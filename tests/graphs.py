@@ -64,3 +64,10 @@ def refusing(*parts):
     line = str(error.value)
     assert "\n" not in line
     assert [part for part in map(str, parts) if part not in line] == [], line
+
+
+def labelled_ring(folder):
+    """Write a graph of 30 nodes and its labels; the arguments of `fit` that read them."""
+    write_csv(folder / "g.csv", "source,target", [(node, (3 * node + 1) % 30) for node in range(30)])
+    write_csv(folder / "labels.csv", "node,label", [(node, node % 2) for node in range(30)])
+    return [folder / "g.csv", "--labels", folder / "labels.csv", "--structural", "degree"]

@@ -9,7 +9,7 @@ from spgcl.methods import METHODS
 
 SOURCE = Path(spgcl.__file__).parent
 ROOMS = [
-    *("__init__", "errors", "files", "display", "graph", "io", "datasets", "engine", "methods"),
+    *("__init__", "errors", "files", "graph", "io", "datasets", "engine", "methods"),
     *("training", "evaluation", "theory", "scale", "runs", "report", "experiments", "face"),
     *("cli", "__main__"),
 ]

@@ -3,13 +3,13 @@ from functools import cache, partial
 import numpy as np
 import pytest
 
-from spgcl.cli.datasets import measure
 from spgcl.datasets.comparison import agrees, compare, incoming_homophily
 from spgcl.datasets.entries import entries
 from spgcl.datasets.storage import is_on_disk
+from spgcl.evaluation.statistics import table_figures
 from spgcl.graph import Graph
 
-compared = cache(partial(compare, measure=measure))
+compared = cache(partial(compare, measure=table_figures))
 ON_PAPER = [name for name, known in entries().items() if known.paper]
 
 
@@ -41,6 +41,6 @@ def test_incoming_homophily_on_a_graph_small_enough_to_count():
 
 
 def test_a_graph_outside_the_paper_has_figures_and_nothing_to_compare():
-    figures = compare("csbm-homophilic", measure)
+    figures = compare("csbm-homophilic", table_figures)
     assert [figure.paper for figure in figures.values()] == [None] * 7
     assert figures["nodes"].loaded == 1500

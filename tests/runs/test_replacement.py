@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from commands import answer, output, refusal, settings
-from graphs import write_csv
+from graphs import labelled_ring
 
 from spgcl import files
 from spgcl.cli import run
@@ -31,9 +31,7 @@ QUICK = ["--steps", 2, "--threads", 1, *settings(hidden=4)]
 def trained(tmp_path_factory) -> Path:
     """A graph, and a run on it with everything that commands add to one."""
     home = tmp_path_factory.mktemp("trained")
-    write_csv(home / "g.csv", "source,target", [(node, (3 * node + 1) % 30) for node in range(30)])
-    write_csv(home / "labels.csv", "node,label", [(node, node % 2) for node in range(30)])
-    fit = ["fit", home / "g.csv", "--labels", home / "labels.csv", "--structural", "degree", *QUICK]
+    fit = ["fit", *labelled_ring(home), *QUICK]
     assert run([*map(str, fit), "--out", str(home / "prev")]) == 0
     assert run(["eval", str(home / "prev"), "--threads", "1"]) == 0
     return home

@@ -10,7 +10,7 @@ import safetensors
 import safetensors.torch
 import torch
 from commands import answer, output, refusal, settings
-from graphs import write_csv
+from graphs import labelled_ring
 
 from spgcl.cli import run
 from spgcl.runs import record
@@ -21,9 +21,7 @@ QUICK = ["--steps", 3, "--threads", 1, *settings(hidden=4), "--checkpoint-every"
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory) -> Path:
     home = tmp_path_factory.mktemp("trained")
-    write_csv(home / "g.csv", "source,target", [(node, (3 * node + 1) % 30) for node in range(30)])
-    write_csv(home / "labels.csv", "node,label", [(node, node % 2) for node in range(30)])
-    given = ["fit", home / "g.csv", "--labels", home / "labels.csv", "--structural", "degree", *QUICK]
+    given = ["fit", *labelled_ring(home), *QUICK]
     assert run([*map(str, given), "--hold-out-edges", "0.1", "--out", str(home / "run")]) == 0
     assert run(["report", str(home / "run"), "--projection", "pca", "--threads", "1"]) == 0
     return home

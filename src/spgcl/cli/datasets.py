@@ -12,11 +12,7 @@ from spgcl.errors import InputError, unknown
 from spgcl.face.progress import Update, progress_line
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from spgcl.datasets.fetch import Progress
-    from spgcl.graph import Graph
 
 app = typer.Typer(help="The benchmark data: list, fetch, verify, stats.", no_args_is_help=True)
 
@@ -130,6 +126,7 @@ def measure_datasets(names: NamesArgument = None, json: JsonOption = False) -> N
     from spgcl.datasets.entries import entries
     from spgcl.datasets.loading import names as known_names
     from spgcl.datasets.storage import is_on_disk
+    from spgcl.evaluation.statistics import table_figures
 
     for name in names or []:
         if name not in known_names():
@@ -139,7 +136,7 @@ def measure_datasets(names: NamesArgument = None, json: JsonOption = False) -> N
         names = [name for name in known_names() if name not in absent]
         if absent:
             note(f"not on disk: {', '.join(absent)} (run `spgcl datasets fetch NAME`)")
-    compared = {name: compare(name, measure) for name in names}
+    compared = {name: compare(name, table_figures) for name in names}
     if json:
         print_json(
             {name: {key: asdict(one) for key, one in figures.items()} for name, figures in compared.items()}
@@ -153,21 +150,6 @@ def measure_datasets(names: NamesArgument = None, json: JsonOption = False) -> N
         ]
         print_table(name, columns, rows)
         print()
-
-
-def measure(graph: "Graph", labels: "NDArray[np.int64]") -> dict[str, float]:
-    """The figures in the paper's table of data sets, counting every edge once."""
-    from spgcl.evaluation.statistics import edge_homophily, node_homophily
-
-    return {
-        "nodes": graph.num_nodes,
-        "edges": graph.num_edges,
-        "classes": int(labels.max()) + 1,
-        "features": graph.num_features,
-        "edge_homophily": edge_homophily(graph, labels),
-        "node_homophily": node_homophily(graph, labels),
-        "average_degree": 2 * graph.num_edges / graph.num_nodes,
-    }
 
 
 def _from_files(names: list[str] | None) -> list[str]:

@@ -6,10 +6,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from spgcl.display import facts
 from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.graph.checks import checked_seed
+from spgcl.graph.display import facts
 
 Metric = Literal["accuracy", "roc_auc", "balanced_accuracy", "macro_f1"]
 

@@ -30,11 +30,10 @@ from spgcl.errors import InputError, Note
 from spgcl.evaluation import Scores, probe, score_predictions, tuned_probe
 from spgcl.evaluation.health import observer
 from spgcl.evaluation.linear_probe import EPOCHS
-from spgcl.evaluation.statistics import edge_homophily, node_homophily
+from spgcl.evaluation.statistics import edge_homophily, table_figures
 from spgcl.experiments.audit import Curves, by_rule, joined, pooled_masks, probe_curves, tuned_point
 from spgcl.experiments.plan import Run
 from spgcl.experiments.results import machine
-from spgcl.graph import Graph
 from spgcl.methods import Method, Prepared, Supervision, find
 from spgcl.training.fitting import Fitted, fit
 from spgcl.training.loop import Controls
@@ -152,7 +151,7 @@ def memory(run: Run, device: torch.device) -> Record:
 def statistics(run: Run, device: torch.device) -> Record:
     """Size, degrees and homophily of a graph, beside the paper's figures."""
     del device
-    return {"figures": {name: asdict(figure) for name, figure in compare(run.graph, _figures).items()}}
+    return {"figures": {name: asdict(figure) for name, figure in compare(run.graph, table_figures).items()}}
 
 
 def epochs(run: Run, device: torch.device) -> Record:
@@ -186,18 +185,6 @@ def adjacency(run: Run, device: torch.device) -> Record:
     task = (dataset.graph.adjacency.toarray(), dataset.labels, dataset.splits)
     result = tuned_probe(*task, metric=dataset.metric, device=str(device))
     return {"metric": dataset.metric, "scores": {result.protocol: summary(result)}}
-
-
-def _figures(graph: Graph, labels: NDArray[Any]) -> dict[str, float]:
-    return {
-        "nodes": graph.num_nodes,
-        "edges": graph.num_edges,
-        "classes": int(labels.max()) + 1,
-        "features": graph.num_features,
-        "edge_homophily": edge_homophily(graph, labels),
-        "node_homophily": node_homophily(graph, labels),
-        "average_degree": float(graph.degrees.mean()),
-    }
 
 
 def _trained(

@@ -5,9 +5,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from spgcl.display import aligned, rows
 from spgcl.face.request import Shown, device_of, watching, with_graph
 from spgcl.face.run import FittedRun
+from spgcl.graph.display import aligned, rows
 from spgcl.methods import SHORT_LIST
 from spgcl.report.words import comparison_rows, comparison_words
 from spgcl.report.write import write_comparison

@@ -11,11 +11,11 @@ import torch
 from numpy.typing import NDArray
 
 from spgcl.datasets.dataset import Dataset, random_splits
-from spgcl.display import facts
 from spgcl.engine.device import choose_device
 from spgcl.errors import InputError, NoFeaturesError, unknown
 from spgcl.graph import Graph
 from spgcl.graph.checks import checked_seed
+from spgcl.graph.display import facts
 from spgcl.io.labels import number_labels
 from spgcl.methods import Supervision, find, parameters, resolved_settings
 from spgcl.runs.fit import describe_source

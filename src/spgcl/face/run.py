@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spgcl.datasets import Dataset
-from spgcl.display import aligned, rows
 from spgcl.errors import note
 from spgcl.face.vectors import Vectors
 from spgcl.graph import Graph
+from spgcl.graph.display import aligned, rows
 from spgcl.io import read_embedding_file
 from spgcl.report.words import SCORE_COLUMNS, judgement, score_rows, score_text
 from spgcl.report.write import Wanted, write_report

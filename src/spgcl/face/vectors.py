@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spgcl.display import facts
 from spgcl.errors import InputError
+from spgcl.graph.display import facts
 from spgcl.io import require_free, write_embedding_file
 from spgcl.io.embeddings import embedding_table
 from spgcl.runs.embed import nearest

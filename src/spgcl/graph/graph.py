@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from spgcl.display import facts
 from spgcl.errors import InputError, shown
 from spgcl.graph.adjacency import adjacency_of
 from spgcl.graph.checks import Features, checked_end_points, checked_features, checked_ids
+from spgcl.graph.display import facts
 
 
 @dataclass(frozen=True, eq=False)
