@@ -83,12 +83,7 @@ def describe(graph: Graph, labels: Any = None) -> dict[str, Any]:
         "feature_density": float(filled / (graph.num_nodes * graph.num_features)),
         "directed": graph.directed,
         "weighted": graph.weights is not None,
-        "degree": {
-            "min": int(degrees.min()),
-            "median": float(np.median(degrees)),
-            "mean": float(degrees.mean()),
-            "max": int(degrees.max()),
-        },
+        "degree": degree_figures(degrees),
         "isolated_nodes": int(np.count_nonzero(touched == 0)),
         "connected_components": int(
             csgraph.connected_components(matrix, directed=graph.directed, connection="weak")[0]
@@ -96,6 +91,16 @@ def describe(graph: Graph, labels: Any = None) -> dict[str, Any]:
         "memory_bytes": _memory(graph),
     }
     return record if labels is None else record | _describe_labels(graph, labels)
+
+
+def degree_figures(degrees: NDArray[Any]) -> dict[str, float]:
+    """Least, median, mean and largest degree."""
+    return {
+        "min": int(degrees.min()),
+        "median": float(np.median(degrees)),
+        "mean": float(degrees.mean()),
+        "max": int(degrees.max()),
+    }
 
 
 def _describe_labels(graph: Graph, labels: Any) -> dict[str, Any]:

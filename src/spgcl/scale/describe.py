@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from spgcl.evaluation.statistics import degree_figures
 from spgcl.scale.store import Store
 
 
@@ -28,12 +29,7 @@ def describe_store(store: Store) -> dict[str, Any]:
         "feature_density": filled / (store.num_nodes * store.num_features),
         "directed": store.directed,
         "weighted": store.weights is not None,
-        "degree": {
-            "min": int(degrees.min()),
-            "median": float(np.median(degrees)),
-            "mean": float(degrees.mean()),
-            "max": int(degrees.max()),
-        },
+        "degree": degree_figures(degrees),
         "isolated_nodes": int(np.count_nonzero(~touched)),
         "connected_components": int(component.max()) + 1,
         "memory_bytes": store.bytes,
