@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 
 import spgcl
 from spgcl.datasets import load, random_splits
-from spgcl.engine.device import choose_device, scoring_device
+from spgcl.engine.device import choose_device, scoring_device, trained_on
 from spgcl.errors import InputError, NoFeaturesError
 from spgcl.evaluation import score_predictions
 from spgcl.face.estimator import Embedder
@@ -242,7 +242,9 @@ def test_mps_which_has_no_double_precision_scores_nothing(monkeypatch):
 def test_devices_are_chosen_by_name():
     assert choose_device("cpu") == torch.device("cpu")
     assert choose_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
+    assert trained_on("cpu") == "cpu" and trained_on("auto") == "auto"
     if not torch.cuda.is_available():
+        assert trained_on("cuda") == "auto"
         with pytest.raises(InputError, match="device 'cuda'"):
             choose_device("cuda")
 

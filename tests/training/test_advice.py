@@ -104,12 +104,13 @@ def test_the_note_names_a_setting_that_avoids_all_pairs(name, settings, change):
 
 
 def test_python_and_the_command_line_note_long_steps(monkeypatch, tmp_path, capsys):
+    model = Embedder(method="grace", steps=1, device="cpu", **NARROW)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Embedder(method="grace", steps=1, **NARROW).fit(ring(50))
+        model.fit(ring(50))
     monkeypatch.setattr(advice, "LONG_STEP", 1)
     with pytest.warns(UserWarning, match="50 nodes"):
-        Embedder(method="grace", steps=1, **NARROW).fit(ring(50))
+        model.fit(ring(50))
     arguments = ["csbm-homophilic", "--method", "grace", "--steps", "1", "--set", "hidden=4"]
     assert run(["fit", *arguments, "--out", str(tmp_path / "run"), "--device", "cpu"]) == 0
     assert "all pairs of 1,500 nodes" in capsys.readouterr().err

@@ -60,9 +60,18 @@ def use_threads(count: int) -> None:
     torch.set_num_threads(count)
 
 
+def _present() -> dict[str, bool]:
+    return {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+
+
+def trained_on(name: str) -> str:
+    """The device of an earlier training, so that the bytes are the same; "auto" if there is none here."""
+    return name if _present().get(name) else "auto"
+
+
 def choose_device(name: str) -> torch.device:
     """The device of that name; "auto" is CUDA if available."""
-    present = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    present = _present()
     if name == "auto":
         return torch.device("cuda" if present["cuda"] else "cpu")
     if name not in present:

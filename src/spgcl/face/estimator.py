@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from spgcl.datasets.dataset import Dataset, random_splits
-from spgcl.engine.device import choose_device
+from spgcl.engine.device import choose_device, trained_on
 from spgcl.errors import InputError, NoFeaturesError, unknown
 from spgcl.graph import Graph
 from spgcl.graph.checks import checked_seed
@@ -175,20 +175,20 @@ class Embedder:
     def load(cls, folder: str | PathLike[str]) -> Self:
         """The trained model of a folder that `save`, `spgcl.fit` or the command `fit` wrote.
 
-        Labels are not part of it: `labels_` is None.
+        It embeds on the device it was trained on, if this machine has that; `set_params(device=...)` chooses
+        another. Labels are not part of it: `labels_` is None.
         """
         path = Path(folder)
         run = read_run(path)
-        device = run.device if run.device in ("auto", "mps") else "auto"
         loaded = cls(
             run.method,
             seed=run.seed,
-            device=device,
+            device=trained_on(run.device),
             precision=run.precision,
             deterministic=run.deterministic,
             **run.settings,
         )
-        loaded.method_ = load_method(path).to(choose_device(device))
+        loaded.method_ = load_method(path)
         loaded.history_ = History(losses=run.history.get("loss", []), finished=run.status == "finished")
         loaded.labels_, loaded.classes_ = None, tuple(run.graph.get("class_names", ()))
         loaded.n_features_in_ = run.graph["num_features"]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spgcl.engine.device import choose_device, use_threads
+from spgcl.engine.device import choose_device, trained_on, use_threads
 from spgcl.errors import InputError, note, shown
 from spgcl.evaluation.neighbours import most_similar
 from spgcl.files import steady
@@ -56,9 +56,9 @@ def embed_read(
     note(unfinished(folder, run))
     # Both decide the bytes, which for the run's own graph are to be those that `fit` wrote.
     use_threads(threads or run.threads)
-    target = choose_device("cpu" if device == "auto" and run.device == "cpu" else device)
+    target = choose_device(trained_on(run.device) if device == "auto" else device)
     digest = run.graph["digest"]
-    return fitting.embed(run.method, method.to(target), graph, target, digest=digest, settings=run.settings)
+    return fitting.embed(run.method, method, graph, target, digest=digest, settings=run.settings)
 
 
 def similar_nodes(path: Path, nodes: Sequence[Any], count: int = 10) -> list[dict[str, Any]]:

@@ -120,7 +120,7 @@ def embed(
     if not method.inductive and graph.digest != digest:
         raise InputError(f"{name} is transductive: it embeds its training graph only; fit it on this one")
     with explained_memory(type(method), settings or {}):
-        prepared = method.prepare(graph, device)
+        prepared = method.to(device).prepare(graph, device)
     return _embed(method, prepared, settings or {})
 
 
