@@ -109,6 +109,11 @@ def test_text_and_numbers_become_values_of_the_right_type(name, given, value):
         ("weight", [1], "weight is [1]; it must be a number"),
         ("bold", "maybe", "bold is 'maybe'; it must be true or false"),
         ("bold", 2, "bold is 2; it must be true or false"),
+        # Python does not make a float of the third, nor an int of the last.
+        ("hidden", "9" * 400, f"hidden is {'9' * 30}...; it must be below 2**63"),
+        ("weight", "9" * 400, "it must be 0 or more and finite"),
+        ("weight", 10**400, "it must be a number"),
+        ("hidden", "9" * 5000, "it must be a whole number"),
     ],
 )
 def test_a_bad_value_is_named_with_what_is_allowed(name, given, message):

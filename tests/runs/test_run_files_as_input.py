@@ -86,8 +86,14 @@ def test_d6_run_json(folder, tmp_path, capsys, parts, value, command):
         ("splits", "absent"),
         ("std_over", "absent"),
         ("splits.0.test", "absent"),
+        ("splits.0.validation", "absent"),
+        ("splits.0.others", {"macro_f1": "high"}),
         ("mean", "high"),
         ("knn", []),
+        ("dataset", "absent"),
+        ("method", None),
+        ("baselines", {"raw": {}}),
+        ("baselines", {"raw": {"mean": 50.0}}),
     ],
 )
 def test_d6_eval_json(folder, capsys, parts, value):
