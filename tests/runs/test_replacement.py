@@ -105,13 +105,37 @@ def test_an_overwritten_run_keeps_files_of_others_and_who_may_read_it(home, caps
     (home / "prev" / "mine.txt").write_text("mine")
     (home / "prev" / "notes").mkdir()
     (home / "prev" / "tensorboard").mkdir()
+    (home / "prev" / "layers").mkdir()
+    (home / "prev" / "layers" / "mine.npy").write_text("mine")
     (home / "prev").chmod(0o700)
     output(capsys, *FIT, "--seed", 1, "--overwrite")
     assert sorted(contents(home / "prev")) == [
-        *("embeddings.parquet", "mine.txt", "model.safetensors", "notes", "run.json")
+        *("embeddings.parquet", "layers", "layers/mine.npy", "mine.txt", "model.safetensors", "notes"),
+        "run.json",
     ]
     assert stat.S_IMODE((home / "prev").stat().st_mode) == 0o700
     assert not [path for path in home.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize("name", ["embeddings/mine.npy", "tensorboard/mine/events.out.tfevents.1"])
+def test_a_user_file_in_a_folder_of_the_run_is_not_removed_with_it(home, capsys, name):
+    mine = home / "prev" / name
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    before = contents(home)
+    command = ["report", "prev", "--tensorboard"] if "tensorboard" in name else [*FIT, "--overwrite"]
+    for given in (command, [*FIT, "--overwrite"]):
+        assert name in refusal(capsys, *given)
+    assert contents(home) == before
+    # Those of the run are replaced with it.
+    shutil.rmtree(mine.parent)
+    for own in ("embeddings/part-00000.parquet", "tensorboard/00000/embeddings/tensors.tsv"):
+        (home / "prev" / own).parent.mkdir(parents=True, exist_ok=True)
+        (home / "prev" / own).touch()
+    output(capsys, *FIT, "--seed", 1, "--overwrite")
+    assert sorted(path.name for path in (home / "prev").iterdir()) == [
+        *("embeddings.parquet", "model.safetensors", "run.json")
+    ]
 
 
 def test_the_earlier_run_stays_until_the_new_one_is_finished(home, capsys, monkeypatch):

@@ -25,6 +25,7 @@ from spgcl.runs.evaluate import (
     run_folders,
     write_evaluation,
 )
+from spgcl.runs.folder import require_own
 from spgcl.runs.record import Run, deriving, load_held_out, read_results, read_run
 from spgcl.runs.schema import Evaluation, Labelled
 from spgcl.runs.sources import Loaded, is_dataset
@@ -55,9 +56,11 @@ class Wanted:
 def write_report(runs: list[Path], out: Path | None, wanted: Wanted, say: Say = silent) -> dict[str, Any]:
     """Write the page of a run, or of several, and return what was written where."""
     require_plotly()
+    folders = list(dict.fromkeys(folder for run in runs for folder in run_folders(run)))
     if wanted.tensorboard:
         require_tensorboard()
-    folders = list(dict.fromkeys(folder for run in runs for folder in run_folders(run)))
+        for folder in folders:
+            require_own(folder / "tensorboard")
     path = out or (runs[0] / "report.html" if len(runs) == 1 else Path("comparison.html"))
     require_replaceable(path)
     if len(folders) == 1:

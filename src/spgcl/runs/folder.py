@@ -42,10 +42,16 @@ RUN_FILES = (
     "graph.npz",
     *DERIVED_FILES,
 )
-# The folders in it: those of other programs, and embeddings of graphs larger than memory.
-FOLDERS = ("tensorboard", "embeddings", "layers")
+# The folders in it, and the names of the run's files there.
+FOLDERS = {
+    "tensorboard": re.compile(
+        r"events\.out\.tfevents\.[^/]+|projector_config\.pbtxt|\d+/embeddings/(tensors|metadata)\.tsv"
+    ),
+    "embeddings": re.compile(r"part-\d{5,}\.parquet"),
+}
+# What is being made, among it the layers of a graph on disk.
+_UNFINISHED = re.compile(r"\.(seed-\d+|tensorboard|layers)\.new")
 _SEED = re.compile(r"seed-\d+")
-_REPLACEMENT = re.compile(r"\..+\.new")
 
 
 def named(folder: Path) -> Path:
@@ -79,8 +85,26 @@ def is_broken_run(folder: Path) -> bool:
 
 def _is_of_run(path: Path) -> bool:
     if path.is_dir() and not path.is_symlink():
-        return path.name in FOLDERS or _REPLACEMENT.fullmatch(path.name) is not None
+        own = path.name in FOLDERS and not _of_others(path)
+        return own or _UNFINISHED.fullmatch(path.name) is not None
     return path.name in RUN_FILES or is_part(path)
+
+
+def _of_others(folder: Path) -> list[Path]:
+    """What is not the run's in one of its folders."""
+    return [
+        path
+        for path in folder.rglob("*")
+        if (path.is_symlink() or not path.is_dir())
+        and not is_part(path)
+        and not FOLDERS[folder.name].fullmatch(path.relative_to(folder).as_posix())
+    ]
+
+
+def require_own(folder: Path) -> None:
+    """Refuse to replace one of a run's folders if it holds what is not the run's."""
+    if others := _of_others(folder):
+        raise InputError(f"{folder} cannot be replaced: {others[0]} is not of the run; move it away")
 
 
 def require_replaceable(folder: Path) -> None:
@@ -95,6 +119,8 @@ def require_replaceable(folder: Path) -> None:
     for path in (path for run in _runs_in(folder) for path in run.iterdir()):
         if path.is_dir() and path.name in RUN_FILES:
             reason = f"{path} is a folder; move it away"
+        elif path.is_dir() and path.name in FOLDERS and (others := _of_others(path)):
+            reason = f"{others[0]} is not of the run; move it away"
         elif path.is_dir() and not _SEED.fullmatch(path.name) and not _is_of_run(path) and holds_run(path):
             reason = f"it holds another run, {path}; move that away"
     if reason:

@@ -67,7 +67,7 @@ def encoded(
 ) -> tuple[Block, str]:
     """What computes blocks of an encoder's embeddings, and the origin of the result.
 
-    All layers but the last are computed now, into the folder `layers`.
+    All layers but the last are computed now, into the folder.
     """
     encoder = encoder.eval()
     origin = f"{store.digest} {weights_digest(encoder)} {normalised}"

@@ -1,5 +1,6 @@
 """A method on a graph larger than memory: trained by pools of rows, embedded block by block."""
 
+import shutil
 from pathlib import Path
 
 import torch
@@ -12,6 +13,9 @@ from spgcl.scale.derived import Here, Workers
 from spgcl.scale.embed import encoded, write_shards
 from spgcl.scale.mapped import mapped_tensors, warm
 from spgcl.scale.store import Store
+
+# In the folder of a run, under a name that no user gives.
+_LAYERS = ".layers.new"
 
 
 def prepare(store: Store, method: Method, *, memory: int, workers: Workers | None = None) -> Prepared:
@@ -28,7 +32,7 @@ def prepare(store: Store, method: Method, *, memory: int, workers: Workers | Non
 
 def embed(store: Store, method: Method, run: Path, *, workers: Workers | None = None) -> None:
     """Write the embeddings into the folder of a run; files that a killed process has written stay."""
-    workers, layers = workers or Here(), run / "layers"
+    workers, layers = workers or Here(), run / _LAYERS
     normalised = method.normalise_features
     with torch.no_grad():
         if isinstance(method, JoinsChannels):
@@ -38,12 +42,4 @@ def embed(store: Store, method: Method, run: Path, *, workers: Workers | None = 
         write_shards(store, block, origin, run / FOLDER, workers)
     workers.wait()
     if workers.leads:
-        remove_layers(layers)
-
-
-def remove_layers(layers: Path) -> None:
-    """Remove what only the embedding pass needs."""
-    if layers.is_dir():
-        for path in layers.iterdir():
-            path.unlink()
-        layers.rmdir()
+        shutil.rmtree(layers, ignore_errors=True)
