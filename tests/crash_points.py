@@ -27,7 +27,7 @@ FAULTS = ("kill", "ENOSPC", "EIO")
 # Exit code of a trial that found something.
 _FOUND = 98
 # A full disk lets no process write; names can still be removed and changed.
-WRITING = ("open", "write", "mkdir")
+WRITING = ("open", "write", "mkdir", "pwrite", "posix_fallocate")
 
 
 @dataclass
@@ -121,6 +121,7 @@ def watched(shim: Shim, *, trades: bool = True) -> Iterator[None]:
         "fsync",
         "ftruncate",
         "pwrite",
+        "posix_fallocate",
     )
     patches = [(os, name, watched_call(shim, name, getattr(os, name))) for name in calls]
     patches += [(io, "open", open_), (builtins, "open", open_), (shutil, "_USE_CP_SENDFILE", False)]
@@ -189,13 +190,12 @@ def state_of(folder: Path) -> State:
         content = json.loads(record.read_text())
         inside = str(record.parent.relative_to(folder))
         state[inside] = {name: value for name, value in content.items() if name not in _PASSING}
-        for path in record.parent.iterdir():
-            if (
-                path.is_file()
-                and path.name != "run.json"
-                and not path.name.startswith((".", "mine", "checkpoint"))
-            ):
-                state[f"{inside}/{path.name}"] = path.read_bytes()
+        for path in record.parent.rglob("*"):
+            part = path.relative_to(record.parent)
+            # The time is in the names of events.
+            others = (".", "mine", "seed-", "checkpoint", "events.out")
+            if path.is_file() and path != record and not any(name.startswith(others) for name in part.parts):
+                state[f"{inside}/{part}"] = path.read_bytes()
     return state
 
 
@@ -204,7 +204,7 @@ def is_unfinished(state: State, new: State) -> bool:
     finished = {
         name for name, value in state.items() if isinstance(value, dict) and value["status"] == "finished"
     }
-    parts = [name for name in new if name in finished or str(Path(name).parent) in finished]
+    parts = [name for name in new if finished & {name, *map(str, Path(name).parents)}]
     return all(state.get(name) == new[name] for name in parts)
 
 
@@ -237,8 +237,10 @@ class Scenes:
     def __init__(self, inputs: Path) -> None:
         self.inputs = inputs
         self.graph = (inputs / "edges.csv", "--structural", "degree", "--threads", 1)
-        fit = ("fit", *self.graph, "--labels", inputs / "labels.csv", "--steps", 2, "--set", "hidden=4")
-        self.fit = (*fit, "--checkpoint-every", 0, "--out", "run", "--json")
+        small = ("--method", "spgcl", "--steps", 2, "--set", "hidden=4", "--checkpoint-every", 0)
+        self.small = (*small, "--out", "run", "--json")
+        self.fit = ("fit", *self.graph, "--labels", inputs / "labels.csv", *self.small)
+        self.disk = ("fit", "./store", "--memory", "1KiB", *self.small, "--set", "batch_norm_rows=pool")
         self.other = (*self.fit, "--seed", 7, "--hold-out-edges", 0.1, "--format", "npy")
 
     def nothing(self) -> None:
@@ -264,6 +266,22 @@ class Scenes:
         """A store of another graph."""
         Path("edges.csv").write_text("source,target\n0,1\n1,2\n")
         assert run_command("ingest", "edges.csv", "--structural", "degree", "--out", "store") == 0
+
+    def on_disk(self) -> None:
+        """A store in several blocks, which is not loaded."""
+        from spgcl.scale.ingest import LEAST_MEMORY, Sources, ingest
+
+        kept = self.inputs / "disk.store"
+        if not kept.exists():
+            sources = Sources([str(self.inputs / "edges.csv")], structural="degree")
+            ingest(sources, kept, memory=LEAST_MEMORY, block_rows=16)
+        shutil.copytree(kept, "store")
+
+    def old_on_disk(self) -> None:
+        """A run of a store, with a user's file."""
+        self.on_disk()
+        assert run_command(*self.disk) == 0
+        Path("run/mine.txt").write_text("mine")
 
     def several(self) -> None:
         """Three retrainings, with scores and a user's file."""
@@ -301,7 +319,7 @@ class Scenes:
 def rows(inputs: Path) -> dict[str, Row]:
     """Every command, in a folder of its own; a new command is one row."""
     scenes = Scenes(inputs)
-    fit, other, old = scenes.fit, scenes.other, scenes.old
+    fit, other, old, disk = scenes.fit, scenes.other, scenes.old, scenes.disk
     resume, overwrite, longer = (*fit, "--resume"), (*other, "--overwrite"), ("--steps", 4)
     report = ("report", "run", "--projection", "pca", "--threads", 1, "--json")
     embed = ("embed", "run", inputs / "edges.csv", "--out", "vectors.parquet", "--overwrite")
@@ -318,8 +336,11 @@ def rows(inputs: Path) -> dict[str, Row]:
         "fit --overwrite, without trades": Row(old, overwrite, trades=False),
         "fit --overwrite --seeds": Row(scenes.several, (*overwrite, "--seeds", 2)),
         "fit --overwrite, then --resume": Row(half_overwritten, (*other, *longer, "--resume")),
+        "fit on disk": Row(scenes.on_disk, disk, (*disk, "--resume"), fresh=True),
+        "fit on disk --overwrite": Row(scenes.old_on_disk, (*disk, "--seed", 7, "--overwrite")),
         "eval": Row(old, ("eval", "run", "--protocol", "tuned", "--threads", 1, "--json"), steps=True),
         "report": Row(scenes.without_page, report, steps=True),
+        "report --tensorboard": Row(old, (*report, "--tensorboard"), steps=True),
         "embed": Row(old, embed, outcome="vectors.parquet"),
         "ingest": Row(scenes.nothing, ingest, (*ingest, "--overwrite"), outcome="store"),
         "ingest --overwrite": Row(scenes.store, (*ingest, "--overwrite"), outcome="store"),
@@ -440,7 +461,8 @@ class Trials:
         if self._state() != self.new:
             return f"the next command left another state: {summary(self._state())}"
         if self.row.outcome == "run":
-            hidden = [str(path) for path in self.trial.rglob(".*")]
+            # What a store keeps for itself may have a lock that nobody holds.
+            hidden = [str(path) for path in self.trial.rglob(".*") if path.parent.name != "derived"]
             lost = [
                 path
                 for path in self.template.rglob("mine*")

@@ -1,12 +1,15 @@
 """A run for TensorBoard: its curves as scalars, its embeddings for the projector."""
 
 import shutil
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from spgcl.errors import InputError
-from spgcl.files import exchange
+from spgcl.files import exchange, unwritable
 from spgcl.report.material import Material
 from spgcl.report.points import all_columns, run_columns
 from spgcl.runs.plane import principal_components
@@ -37,7 +40,7 @@ def write_tensorboard(folder: Path, run: Run, material: Material | None = None) 
     """
     target, new = folder / "tensorboard", folder / ".tensorboard.new"
     shutil.rmtree(new, ignore_errors=True)
-    with require_tensorboard()(str(new)) as writer:
+    with _writing(new) as writer:
         for step, loss in enumerate(run.history.get("loss", []), 1):
             writer.add_scalar("loss", loss, step)
         for point in run.history.get("observations", []):
@@ -53,6 +56,19 @@ def write_tensorboard(folder: Path, run: Run, material: Material | None = None) 
             new.rename(target)
     shutil.rmtree(new, ignore_errors=True)
     return target
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[Any]:
+    """TensorBoard's writer; the thread in which it writes reports an error to the next call, not to a user."""
+    before, threading.excepthook = threading.excepthook, lambda _: None
+    try:
+        with require_tensorboard()(str(folder)) as writer:
+            yield writer
+    except OSError as error:
+        raise unwritable(folder, error) from None
+    finally:
+        threading.excepthook = before
 
 
 def _add_embeddings(writer: Any, material: Material) -> None:

@@ -236,3 +236,4 @@ def tidy(folder: Path) -> None:
     """Remove what only an unfinished run needs, and files that a killed process left half-written."""
     parts = [path.name for path in folder.iterdir() if is_part(path) and path.suffix == ".part"]
     remove_files(folder, [CHECKPOINT, *parts])
+    shutil.rmtree(folder / ".layers.new", ignore_errors=True)
