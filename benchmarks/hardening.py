@@ -4,6 +4,7 @@ Every file operation of every command is a crash point; odd input by the thousan
 
 python benchmarks/hardening.py
 python benchmarks/hardening.py --cases 100000 --seed 7
+python benchmarks/hardening.py --script crash_points.py --only ingest
 """
 
 import argparse
@@ -28,6 +29,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of odd input")
     parser.add_argument("--every", type=int, default=1, help="one in so many file operations")
     parser.add_argument("--rounds", type=int, default=20, help="interleavings of each pair of commands")
+    parser.add_argument("--script", choices=["fuzzing.py", "interleavings.py", "crash_points.py"])
+    parser.add_argument("--only", default="", help="what to try: part of a name, or names of odd input")
     parser.add_argument("--results", type=Path, default=RESULTS / "hardening.jsonl")
     asked = parser.parse_args()
     failed = 0
@@ -36,7 +39,9 @@ def main() -> None:
         ("interleavings.py", ["--rounds", asked.rounds]),
         ("crash_points.py", ["--every", asked.every]),
     ):
-        command = [sys.executable, str(SCRIPTS / script), *map(str, arguments)]
+        if asked.script not in (None, script):
+            continue
+        command = [sys.executable, str(SCRIPTS / script), *map(str, arguments), "--only", asked.only]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             for line in process.stdout or ():
                 record = json.loads(line)
