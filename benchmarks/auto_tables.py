@@ -26,35 +26,48 @@ WITHOUT_TRAINING = (
 def beside_table(scores: Sequence[Record]) -> str:
     """SP-GCL's defaults, the best of the methods without training, and auto, under both probes."""
     groups = grouped(scores)
-    ours = groups.get(("auto", None, ""), {})
-    if not ours:
-        return NO_RESULTS
     rows = []
-    ahead: dict[str, dict[str, float]] = defaultdict(dict)
-    for name in filter(ours.__contains__, entries()):
+    for name in filter(_ours(groups).__contains__, entries()):
         cells = [name]
         for probe in ("tuned", "paper"):
             others = [_mean(groups, *choice, name, probe) for choice in WITHOUT_TRAINING]
             best = max((value for value in others if value is not None), default=None)
             rival, own = (_mean(groups, method, "", name, probe) for method in ("spgcl", "auto"))
             cells += [_cell(rival), _cell(best), _cell(own)]
-            if rival is not None and own is not None:
-                ahead[probe][name] = own - rival
         rows.append(cells)
     columns = ["graph"]
     for probe in ("tuned probe", "paper's probe"):
         columns += [f"{probe}: SP-GCL", "best without training", "auto"]
-    return f"{table(columns, rows)}\n\n{_ahead_text(ahead)}"
+    return f"{table(columns, rows)}\n\n{ahead_text(scores)}" if rows else NO_RESULTS
 
 
-def _ahead_text(ahead: Mapping[str, Mapping[str, float]]) -> str:
+def ahead_text(scores: Sequence[Record]) -> str:
     """How far auto is ahead of SP-GCL's defaults under each probe: on the mean, and where it is least."""
-    parts = []
-    for probe, gains in ahead.items():
+    groups, parts = grouped(scores), []
+    for probe in ("tuned", "paper"):
+        gains = _gains(groups, probe)
+        if not gains:
+            return NO_RESULTS
         worst = min(gains, key=lambda name: gains[name])
         mean, least = fmean(gains.values()), gains[worst]
         parts.append(f"{mean:+.2f} points under the {BOTH_PROBES[probe]} (least on {worst}, {least:+.2f})")
     return f"Auto against SP-GCL's defaults, mean over graphs: {', '.join(parts)}."
+
+
+def _ours(groups: Mapping[Group, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = groups.get(("auto", None, ""), {})
+    return found
+
+
+def _gains(groups: Mapping[Group, Any], probe: str) -> dict[str, float]:
+    """Points of auto over SP-GCL's defaults by graph."""
+    pairs = {
+        name: [_mean(groups, method, "", name, probe) for method in ("auto", "spgcl")]
+        for name in _ours(groups)
+    }
+    return {
+        name: own - rival for name, (own, rival) in pairs.items() if own is not None and rival is not None
+    }
 
 
 def _mean(groups: Mapping[Group, Any], method: str, given: str, name: str, probe: str) -> float | None:

@@ -34,6 +34,7 @@ from spgcl.experiments.results import append, machine
 Record = dict[str, Any]
 AVERAGE_DEGREE, NUM_FEATURES = 20, 32
 _AT_ONCE = 2_000_000
+FIT = ("fit", "--method", "spgcl")
 # Batch norm must not use all rows, and a step must not grow with the graph.
 SETTINGS = {"batch_norm_rows": "pool", "fan_out": 10, "hops": 2, "hidden": 64, "seeds": 128}
 # What others are given; see benchmarks/store_rivals.py for their memory.
@@ -124,7 +125,7 @@ def growth(arguments: argparse.Namespace, folder: Path) -> Iterator[Record]:
         ingested = watched(spgcl("ingest", *files, "--memory", arguments.memory))
         # Small graphs would be loaded.
         memory = arguments.memory if num_nodes >= 5_000_000 else "64MiB"
-        fitted = watched(spgcl("fit", store, "--out", run, "--memory", memory, *settings(given)))
+        fitted = watched(spgcl(*FIT, store, "--out", run, "--memory", memory, *settings(given)))
         seconds = fitted.pop("output")["seconds"]
         yield {
             "kind": "growth",
@@ -174,7 +175,7 @@ def agreement(arguments: argparse.Namespace, folder: Path) -> Iterator[Record]:
         silently(spgcl("ingest", folder / name / "edges.parquet", *files))
         for where, memory in (("memory", "8GiB"), ("disk", "1MiB")):
             out = folder / name / where
-            silently(spgcl("fit", store, "--out", out, "--memory", memory, *settings(BOUNDED)))
+            silently(spgcl(*FIT, store, "--out", out, "--memory", memory, *settings(BOUNDED)))
             vectors = read_embeddings(out)[0]
             found[where] = probe(vectors, dataset.labels, dataset.splits, metric=dataset.metric).mean
         yield {"kind": "agreement", "dataset": name, "settings": BOUNDED, "score": found}
@@ -207,7 +208,7 @@ def ranks(arguments: argparse.Namespace, folder: Path) -> Iterator[Record]:
     for number in range(ROUNDS):
         for name, (count, launcher, more) in engines.items():
             out = folder / f"{name}-{number}".replace(" ", "-")
-            fit = ("fit", folder / "store", "--out", out, "--memory", "64MiB", *given, *more)
+            fit = (*FIT, folder / "store", "--out", out, "--memory", "64MiB", *given, *more)
             seconds = watched(spgcl(*fit, launcher=launcher))["output"]["seconds"]
             rounds[name].append(round(count * arguments.steps / seconds["train"], 2))
     for name, found in rounds.items():

@@ -112,7 +112,11 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
             "choosing": auto_tables.choosing_table(measured["reliability"], scores),
             "criteria": criteria_tables.criteria_table(measured["criteria"]),
         },
-        "README.md": {**summary, "speed": speed_tables.speed_summary(speed_tables.shown(measured["speed"]))},
+        "README.md": {
+            **summary,
+            "default": auto_tables.ahead_text(scores),
+            "speed": speed_tables.speed_summary(speed_tables.shown(measured["speed"])),
+        },
         "docs/data.md": {"datasets": dataset_table(), "differences": difference_table()},
         "docs/results.md": {
             "budget": search_tables.budget_text(searched),

@@ -57,7 +57,7 @@ def fit_and_evaluate(
     given = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
     with tempfile.TemporaryDirectory() as folder:
         out = str(Path(folder) / "run")
-        _require_success(run(["fit", graph, "--out", out, *given, *options]), "fit")
+        _require_success(run(["fit", graph, "--method", "spgcl", "--out", out, *given, *options]), "fit")
         fitted = time.perf_counter()
         _require_success(run(["eval", out, "--only", "probe,knn,clustering", *options]), "eval")
         evaluated = time.perf_counter()

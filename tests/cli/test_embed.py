@@ -9,10 +9,7 @@ from graphs import write_csv
 
 from spgcl.cli import run
 
-QUICK = [
-    *("--threads", "1"),
-    *settings(hidden=8, pool_size=20, seeds=8, hops=1, positives=3, negatives=4, steps=2),
-]
+QUICK = ["--threads", "1", *settings(hidden=8)]
 SHORT = ["now-short.csv", "--features", "features.csv"]
 COLUMNS = ("a", "b", "c")
 
@@ -138,7 +135,7 @@ def test_eval_notes_that_the_graph_has_changed(files, capsys):
 
 
 def test_vectors_that_are_no_numbers_are_refused_and_one_for_all_is_noted(files, capsys):
-    fit(capsys, *SHORT, "--set", "normalise_features=false")
+    fit(capsys, *SHORT, "--method", "spgcl", "--steps", "2", "--set", "normalise_features=false")
     np.save("huge.npy", np.full((30, 3), 3e38, np.float32))
     line, _ = embed(capsys, "now-short.csv", "--features", "huge.npy", code=2)
     assert "the embeddings are not finite" in line

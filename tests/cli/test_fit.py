@@ -12,7 +12,7 @@ from graphs import write_csv
 import spgcl
 from spgcl.cli.watching import stopping as _stopping
 
-QUICK = ["--threads", 1, *settings(hidden=8, pool_size=64, seeds=16, hops=1)]
+QUICK = ["--method", "spgcl", "--threads", 1, *settings(hidden=8, pool_size=64, seeds=16, hops=1)]
 
 
 def record_of(folder) -> dict:
@@ -136,7 +136,7 @@ def test_settings_come_from_set_and_steps_and_else_from_the_defaults(tmp_path, c
 
 def test_commands_on_a_folder_of_retrainings_name_one_of_them(tmp_path, capsys):
     out = tmp_path / "several"
-    fit = ["fit", "--steps", 1, *settings(hidden=4), "--out", out, "--seeds", 2]
+    fit = ["fit", "--method", "spgcl", "--steps", 1, *settings(hidden=4), "--out", out, "--seeds", 2]
     answer(capsys, *fit)
     assert str(out / "seed-0") in refusal(capsys, "similar", out, 0)
     # Fewer retrainings replace all of the earlier ones.
@@ -144,19 +144,35 @@ def test_commands_on_a_folder_of_retrainings_name_one_of_them(tmp_path, capsys):
     assert sorted(path.name for path in out.iterdir()) == ["seed-1", "seed-2"]
 
 
+@pytest.mark.parametrize(
+    ("given", "setting"),
+    [
+        (["--steps", 5], "'steps'"),
+        (["--set", "positives=3"], "'positives'"),
+        (["--preset", "published"], "'published'"),
+        (["--preset", "paper"], "'paper'"),
+    ],
+)
+def test_a_setting_of_another_method_names_it_where_no_method_is_named(tmp_path, capsys, given, setting):
+    line = refusal(capsys, "fit", "cora", *given, "--out", tmp_path / "run")
+    assert "auto" in line and setting in line and "--method spgcl" in line
+    assert not (tmp_path / "run").exists()
+
+
 def test_what_does_not_fit_the_method_or_the_graph_is_refused(tmp_path, capsys):
     raw = ["fit", "--method", "raw", "--out", tmp_path / "raw"]
-    assert "unknown parameter 'steps'" in refusal(capsys, *raw, "--steps", 3)
+    line = refusal(capsys, *raw, "--steps", 3)
+    assert "'steps'" in line and "--method spgcl" in line
     # A preset of a data set is not for a file of the same name.
     (tmp_path / "cora.csv").write_text("0,1\n1,2\n")
     named = ["fit", tmp_path / "cora.csv", "--structural", "degree", "--out", tmp_path / "run"]
-    assert "cora.csv" in refusal(capsys, *named, "--preset", "published")
+    assert "cora.csv" in refusal(capsys, *named, "--method", "spgcl", "--preset", "published")
     assert not (tmp_path / "raw").exists() and not (tmp_path / "run").exists()
 
 
 def test_embed_does_not_replace_a_file_unasked(tmp_path, capsys):
     out, target = tmp_path / "run", tmp_path / "vectors.csv"
-    answer(capsys, "fit", "--steps", 1, *settings(hidden=4), "--out", out)
+    answer(capsys, "fit", "--method", "spgcl", "--steps", 1, *settings(hidden=4), "--out", out)
     target.write_text("mine\n")
     command = ["embed", out, "csbm-heterophilic", "--out"]
     assert "--overwrite" in refusal(capsys, *command, target) and target.read_text() == "mine\n"

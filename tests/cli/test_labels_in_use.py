@@ -17,7 +17,7 @@ from spgcl.runs.options import GraphOptions
 from spgcl.runs.sources import resolve
 
 QUICK = [
-    *("--threads", "1"),
+    *("--method", "spgcl", "--threads", "1"),
     *settings(hidden=8, pool_size=20, seeds=8, hops=1, positives=3, negatives=4, steps=2),
 ]
 FIT = ["fit", "edges.csv", "--structural", "degree", "--out", "run", *QUICK]

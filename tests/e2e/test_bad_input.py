@@ -14,7 +14,13 @@ from commands import refusal, settings
 from spgcl.cli import run
 
 SPGCL = str(Path(sys.executable).with_name("spgcl"))
-QUICK = ["--threads", "1", *settings(hidden=8, pool_size=32, seeds=8, hops=1, negatives=10)]
+QUICK = [
+    "--threads",
+    "1",
+    "--method",
+    "spgcl",
+    *settings(hidden=8, pool_size=32, seeds=8, hops=1, negatives=10),
+]
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +209,9 @@ def test_data_sets_by_a_wrong_name_or_not_on_disk(tmp_path, monkeypatch, capsys)
     monkeypatch.setenv("SPGCL_DATA", str(tmp_path / "data"))
     line = refusal(capsys, "fit", "corra", "--out", tmp_path / "run")
     assert "'corra'" in line and "'cora'" in line
-    line = refusal(capsys, "fit", "cora", "--preset", "published", "--out", tmp_path / "run")
+    line = refusal(
+        capsys, "fit", "cora", "--method", "spgcl", "--preset", "published", "--out", tmp_path / "run"
+    )
     assert "spgcl datasets fetch cora" in line
     line = refusal(capsys, "fit", "./absent.csv", "--out", tmp_path / "run")
     assert "absent.csv: no such file" in line

@@ -21,6 +21,7 @@ from spgcl.cli import run
 from spgcl.datasets.entries import entries
 from spgcl.errors import Note
 from spgcl.methods import find, parameters
+from spgcl.runs.options import DEFAULT_METHOD
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -105,7 +106,7 @@ def run_quickly(block: Block) -> None:
     for line in block.text.splitlines():
         words = shlex.split(line)[1:]
         if words[0] == "fit":
-            method = words[words.index("--method") + 1] if "--method" in words else "spgcl"
+            method = words[words.index("--method") + 1] if "--method" in words else DEFAULT_METHOD
             made = words[words.index("--out") + 1] if "--out" in words else f"runs/{words[1]}-{method}-0"
             known = parameters(find(method))
             short = [word for name in SHORT if name in known for word in ("--set", f"{name}={SHORT[name]}")]

@@ -127,7 +127,7 @@ def test_d11_ctrl_c_while_modules_are_imported_is_one_line(tmp_path):
 
 def test_a_fit_in_little_memory_is_one_line(tmp_path, capsys):
     """The limit is on what a training asks for, not on what imports need."""
-    line = ["fit", "csbm-heterophilic", "--out", str(tmp_path / "r"), *settings(hidden=2_000_000)]
+    line = ["fit", "--method", "spgcl", "--out", str(tmp_path / "r"), *settings(hidden=2_000_000)]
     assert run([*map(str, line)]) == 2
     assert is_one_line(capsys.readouterr().err) and not (tmp_path / "r").exists()
 

@@ -16,9 +16,11 @@ from pyarrow import csv, parquet
 
 import spgcl
 from spgcl.cli import run
+from spgcl.evaluation import split_half
+from spgcl.runs.options import DEFAULT_METHOD
 
 SPGCL = str(Path(sys.executable).with_name("spgcl"))
-QUICK = ["--steps", "10", "--threads", "1", *settings(hidden=8, pool_size=64, seeds=16, hops=1)]
+QUICK = ["--threads", "1", *settings(hidden=8)]
 FIT_KEYS = ["run", "dataset", "method", "steps", "resumed_from", "seconds", "peak_memory_mib"]
 EVAL_KEYS = {
     *("dataset", "method", "protocol", "metric", "mean", "std", "std_over", "splits", "split_source"),
@@ -48,16 +50,18 @@ def first(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def fitted(first) -> Path:
-    return first / "runs" / "csbm-heterophilic-spgcl-0"
+    return first / "runs" / "csbm-heterophilic-auto-0"
 
 
 def test_fit_needs_no_argument_and_prints_the_next_command(first, fitted):
     text = (first / "stdout.txt").read_text()
     lines = text.splitlines()
-    assert lines[0] == "spgcl on csbm-heterophilic"
-    assert lines[1].split()[:2] == ["run", "steps"]
-    assert lines[2].split()[:2] == ["runs/csbm-heterophilic-spgcl-0", "10"]
-    assert lines[3:] == ["next: spgcl eval runs/csbm-heterophilic-spgcl-0"]
+    assert lines[0] == "auto on csbm-heterophilic"
+    # Nothing is trained: there are no steps and there is no loss to show.
+    assert lines[1].split()[:2] == ["run", "prepare"]
+    assert lines[2].split()[0] == "runs/csbm-heterophilic-auto-0"
+    assert lines[3:-1] == split_half(spgcl.load("csbm-heterophilic"))["verdict"]
+    assert lines[-1] == "next: spgcl eval runs/csbm-heterophilic-auto-0"
     assert not CONTROL.search(text)
     assert (first / "stderr.txt").read_text() == ""
 
@@ -72,10 +76,10 @@ def test_the_run_folder_holds_the_weights_the_embeddings_and_the_record(first, f
     record = json.loads((fitted / "run.json").read_text())
     assert record["status"] == "finished" and record["seed"] == 0 and record["threads"] == 1
     assert record["graph"]["digest"] == spgcl.load("csbm-heterophilic").graph.digest
-    assert record["settings"]["hidden"] == 8 and record["settings"]["positives"] == 5
+    assert record["settings"] == {"hidden": 8} and record["method"] == DEFAULT_METHOD
     assert record["versions"]["spgcl"] == spgcl.__version__
     assert record["command"] == ["spgcl", "fit", *QUICK]
-    assert len(record["history"]["loss"]) == 10 and np.isfinite(record["history"]["loss"]).all()
+    assert record["history"]["loss"] == [] and record["findings"]["verdict"]
     assert record["seconds"].keys() == {"prepare", "train", "embed"}
     table = parquet.read_table(fitted / "embeddings.parquet")
     assert table.column_names == ["node", "embedding", "x", "y"] and table.num_rows == 1500
@@ -88,7 +92,7 @@ def test_fit_eval_similar_and_embed_answer_in_json(fitted, tmp_path, capsys):
     command = json.loads((tmp_path / "run" / "run.json").read_text())["command"]
     assert command == ["spgcl", "fit", "--out", str(tmp_path / "run"), *QUICK, "--json"]
     assert fit["run"] == str(tmp_path / "run") and fit["dataset"] == "csbm-heterophilic"
-    assert (fit["method"], fit["steps"], fit["resumed_from"]) == ("spgcl", 10, None)
+    assert (fit["method"], fit["steps"], fit["resumed_from"]) == ("auto", 0, None)
     assert list(fit["seconds"]) == ["prepare", "train", "embed"] and fit["peak_memory_mib"] > 0
     # In this process as in its own: the same command, the same bytes.
     for name in ("embeddings.parquet", "model.safetensors"):
@@ -168,15 +172,18 @@ def test_another_format_holds_the_same_numbers(fitted, tmp_path, capsys):
     assert np.stack(columns, axis=1) == pytest.approx(vectors, rel=1e-6)
 
 
-def test_the_same_command_gives_the_same_bytes_and_another_seed_others(fitted, tmp_path, capsys):
+def test_the_same_command_gives_the_same_bytes_and_another_seed_others(tmp_path, capsys):
     out = tmp_path / "run"
     path = out / "embeddings.parquet"
-    answer(capsys, "fit", "--out", out, "--seed", 1, *QUICK)
-    assert path.read_bytes() != (fitted / "embeddings.parquet").read_bytes()
+    trained = ["--method", "spgcl", "--steps", 10, *QUICK, *settings(pool_size=64, seeds=16, hops=1)]
+    answer(capsys, "fit", "--out", tmp_path / "first", *trained)
+    first = (tmp_path / "first" / "embeddings.parquet").read_bytes()
+    answer(capsys, "fit", "--out", out, "--seed", 1, *trained)
+    assert path.read_bytes() != first
     (out / "eval.json").write_text("of the run before")
     (out / "mine.txt").write_text("not of a run")
-    answer(capsys, "fit", "--out", out, "--overwrite", *QUICK)
-    assert path.read_bytes() == (fitted / "embeddings.parquet").read_bytes()
+    answer(capsys, "fit", "--out", out, "--overwrite", *trained)
+    assert path.read_bytes() == first
     assert not (out / "eval.json").exists() and (out / "mine.txt").exists()
 
 

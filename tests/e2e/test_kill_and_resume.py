@@ -16,7 +16,19 @@ from spgcl.cli import run
 SPGCL = str(Path(sys.executable).with_name("spgcl"))
 # Some seconds of training, so that a process can be killed in the middle of it.
 FIT = [
-    *("fit", "csbm-heterophilic", "--steps", "400", "--threads", "1", "--device", "cpu", "--json"),
+    *(
+        "fit",
+        "csbm-heterophilic",
+        "--method",
+        "spgcl",
+        "--steps",
+        "400",
+        "--threads",
+        "1",
+        "--device",
+        "cpu",
+        "--json",
+    ),
     *settings(hidden=32, pool_size=256, seeds=32, hops=1),
     *("--checkpoint-every", "0.05"),
 ]

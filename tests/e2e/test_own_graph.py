@@ -10,8 +10,8 @@ from commands import output, settings
 from graphs import write_csv
 from pyarrow import parquet
 
-SMALL = settings(hidden=8, pool_size=32, seeds=8, hops=1, negatives=10)
-QUICK = ["--steps", "8", "--threads", "1", *SMALL]
+SMALL = settings(hidden=8)
+QUICK = ["--threads", "1", *SMALL]
 PEOPLE = 120
 
 

@@ -25,11 +25,11 @@ from spgcl.cli import run
 from spgcl.engine.device import machine_memory
 
 assert machine_memory() == sys.maxsize
-assert spgcl.Embedder(steps=1, hidden=4).fit_transform(spgcl.load("csbm-homophilic")).shape == (1500, 4)
+trained = spgcl.Embedder("spgcl", steps=1, hidden=4)
+assert trained.fit_transform(spgcl.load("csbm-homophilic")).shape == (1500, 4)
 
-short = [word for pair in ("steps=2", "hidden=8", "pool_size=64", "hops=1") for word in ("--set", pair)]
 for words in (
-    ["fit", "--out", "run", "--threads", "1", *short],
+    ["fit", "--out", "run", "--threads", "1"],
     ["eval", "run", "--protocol", "tuned", "--only", "probe,knn"],
     ["similar", "run", "3"],
     ["embed", "run", "csbm-heterophilic", "--out", "vectors.parquet"],

@@ -59,7 +59,7 @@ def test_a_bounded_hop_reaches_no_more(gather, adjacency: SparseMatrix) -> None:
 def test_training_with_bounded_rows(encoder: str) -> None:
     settings = {"hidden": 8, "steps": 3, "seeds": 20, "pool_size": 30, "batch_norm_rows": "pool"}
     graph = spgcl.load("csbm-homophilic")
-    bounded = spgcl.Embedder(encoder=encoder, fan_out=2, **settings).fit(graph)
-    whole = spgcl.Embedder(encoder=encoder, **settings).fit(graph)
+    bounded = spgcl.Embedder("spgcl", encoder=encoder, fan_out=2, **settings).fit(graph)
+    whole = spgcl.Embedder("spgcl", encoder=encoder, **settings).fit(graph)
     assert np.isfinite(bounded.transform(graph)).all()
     assert bounded.history_.losses != whole.history_.losses

@@ -1,10 +1,13 @@
 import warnings
 from dataclasses import replace
+from functools import partial
+from inspect import signature
 
 import networkx
 import numpy as np
 import pytest
 import torch
+from graphs import refusing
 from made_methods import TINY_POOLS
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
@@ -21,9 +24,11 @@ from spgcl.evaluation import score_predictions
 from spgcl.face.estimator import Embedder
 from spgcl.graph import Graph
 from spgcl.methods import METHODS, parameters
+from spgcl.runs.options import DEFAULT_METHOD
 
 TINY = {
     **TINY_POOLS,
+    "method": "spgcl",
     "steps": 2,
     # Sums over dense and over sparse rows round differently, and Adam makes much of little.
     "normalise_features": False,
@@ -96,7 +101,7 @@ def test_only_the_graph_and_the_name_of_a_data_set_are_used():
     assert vectors.shape == (1500, 8)
     np.testing.assert_array_equal(Embedder(**TINY).fit_transform(dataset.graph), vectors)
     with pytest.raises(InputError, match=r"'published'.*'csbm-heterophilic'"):
-        Embedder(preset="published").fit(dataset)
+        Embedder("spgcl", preset="published").fit(dataset)
 
 
 def test_a_preset_is_taken_by_the_name_of_the_data_set():
@@ -114,7 +119,7 @@ def test_a_preset_is_taken_by_the_name_of_the_data_set():
 
 def test_parameters_can_be_read_set_and_cloned():
     model = Embedder(seed=4, dropout=0.25, **TINY)
-    own = {"method": "spgcl", "preset": None, "seed": 4, "device": "cpu"}
+    own = {"preset": None, "seed": 4, "device": "cpu"}
     own |= {"precision": "auto", "deterministic": False}
     assert model.get_params() == own | {"dropout": 0.25} | TINY
     assert model.set_params(seed=5, hidden=16, negatives=7) is model
@@ -127,6 +132,20 @@ def test_parameters_can_be_read_set_and_cloned():
     assert eval(repr(model)).get_params() == model.get_params()
 
 
+def test_without_a_method_the_default_is_fitted_and_what_it_lacks_names_the_method_that_has_it():
+    graph = SOURCES["graph"]()
+    model = Embedder(hidden=8)
+    assert model.method == DEFAULT_METHOD == signature(spgcl.fit).parameters["method"].default
+    vectors = model.fit_transform(graph)
+    assert vectors.shape == (NUM_NODES, 8)
+    np.testing.assert_array_equal(model.transform(graph), vectors)
+    np.testing.assert_array_equal(clone(model).fit_transform(graph), vectors)
+    with refusing("'steps'", "'spgcl'"):
+        Embedder(steps=3)
+    with refusing("'published'", "spgcl"):
+        Embedder(preset="published").fit(graph)
+
+
 def test_setting_a_parameter_changes_the_next_fit():
     graph = SOURCES["graph"]()
     model = Embedder(**TINY)
@@ -136,7 +155,7 @@ def test_setting_a_parameter_changes_the_next_fit():
     np.testing.assert_array_equal(model.set_params(seed=0).fit_transform(graph), first)
 
 
-@pytest.mark.parametrize("change", [Embedder, Embedder().set_params])
+@pytest.mark.parametrize("change", [partial(Embedder, "spgcl"), Embedder("spgcl").set_params])
 def test_an_unknown_parameter_lists_the_known_ones_with_the_nearest(change):
     with pytest.raises(InputError) as caught:
         change(positive=3)
@@ -390,7 +409,7 @@ def test_an_embedder_is_a_step_that_takes_graphs():
 def test_a_saved_model_embeds_the_same(tmp_path, method):
     settings = TINY if method == "spgcl" else {"steps": 2, "hidden": 4, "device": "cpu"}
     graph = SOURCES["graph"]()
-    model = Embedder(method, seed=np.int64(3), **settings).fit(graph, np.arange(NUM_NODES) % 2)
+    model = Embedder(seed=np.int64(3), **{**settings, "method": method}).fit(graph, np.arange(NUM_NODES) % 2)
     read = Embedder.load(model.save(tmp_path / "model"))
     assert np.array_equal(read.transform(graph), model.transform(graph))
     assert read.classes_ == model.classes_ and read.get_params()["hidden"] == settings["hidden"]
@@ -410,7 +429,7 @@ def test_a_run_of_the_command_is_loaded_as_a_model(tmp_path):
 
 def test_representations_are_short():
     dataset = load("csbm-homophilic")
-    many = Embedder(hidden=8, steps=2, hops=1, positives=3, negatives=4, dropout=0.1, layers=1)
+    many = Embedder("spgcl", hidden=8, steps=2, hops=1, positives=3, negatives=4, dropout=0.1, layers=1)
     for value in (dataset, dataset.splits, dataset.graph, many, Embedder()):
         assert len(repr(value)) < 300 and "\n" not in repr(value) and "array" not in repr(value)
     for value in (dataset, dataset.graph, many):

@@ -18,7 +18,7 @@ from spgcl.face.vectors import Vectors
 from spgcl.io.stored import read_stored_labels, write_stored
 
 SMALL = {"hidden": 8, "pool_size": 20, "seeds": 8, "hops": 1, "positives": 3, "negatives": 4, "steps": 2}
-QUICK = {**SMALL, "threads": 1, "device": "cpu"}
+QUICK = {**SMALL, "method": "spgcl", "threads": 1, "device": "cpu"}
 NUM_NODES = 60
 
 
@@ -39,7 +39,7 @@ def files(tmp_path, monkeypatch):
 def test_a_run_is_that_of_the_command(files, capsys):
     run = spgcl.fit("edges.csv", "features.csv", out="mine", labels="labels.csv", **QUICK)
     given = ["edges.csv", "--features", "features.csv", "--labels", "labels.csv", "--out", "theirs"]
-    answer(capsys, "fit", *given, "--threads", 1, *settings(**SMALL))
+    answer(capsys, "fit", "--method", "spgcl", *given, "--threads", 1, *settings(**SMALL))
     for name in ("embeddings.parquet", "model.safetensors"):
         assert (files / "mine" / name).read_bytes() == (files / "theirs" / name).read_bytes()
     assert run.nodes[:2].tolist() == ["p0", "p1"] and run.vectors.shape == (NUM_NODES, 8)

@@ -21,7 +21,7 @@ ODD = [None, "a", "1", -1, 1.5, 1.0, True, 2**63, [1], np.array([1, 2])]
 @pytest.mark.parametrize("seed", ODD, ids=repr)
 def test_what_is_no_seed_is_refused_in_one_line(seed):
     users = (
-        lambda: Embedder(seed=seed, hidden=4, steps=1).fit(load("csbm-homophilic")),
+        lambda: Embedder("spgcl", seed=seed, hidden=4, steps=1).fit(load("csbm-homophilic")),
         lambda: create("raw", 3, seed=seed),
         lambda: random_splits(np.arange(20) % 2, seed=seed),
         lambda: contextual_block_model(**MODEL, seed=seed),

@@ -77,7 +77,7 @@ for words in ARGUMENTS:
 import pandas
 assert pandas.__file__.startswith(sys.argv[1]), "there was none to be imported"
 """
-SHORT = ["--steps", "2", "--set", "hidden=8"]
+SHORT = ["--method", "spgcl", "--steps", "2", "--set", "hidden=8"]
 
 
 def assert_pandas_is_not_imported(folder, *arguments):

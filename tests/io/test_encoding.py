@@ -20,7 +20,7 @@ SIZE = 50
 TOWNS = ["Rome", "Oslo", "Bern", None]
 WORDS = ["red", "green", "blue", "car", "boat", "house", "garden"]
 SMALL = {"steps": 2, "hidden": 8, "pool_size": 20, "seeds": 8, "hops": 1, "positives": 3, "negatives": 4}
-QUICK = ["--threads", 1, *settings(**SMALL)]
+QUICK = ["--method", "spgcl", "--threads", 1, *settings(**SMALL)]
 
 
 def make_frame(size=SIZE, seed=0):
@@ -172,7 +172,7 @@ def test_a_run_keeps_what_it_learned_and_applies_it_to_new_nodes(files, capsys):
 
 def test_the_same_from_data_frames(files, notes):
     edges, people = pandas.read_csv("edges.csv"), pandas.read_csv("people.csv")
-    run = spgcl.fit(edges, people, out="run", device="cpu", **SMALL)
+    run = spgcl.fit(edges, people, out="run", method="spgcl", device="cpu", **SMALL)
     assert any("'town' as categories" in line for line in notes) and "encoding" in run.record.graph
     later = run.embed(pandas.read_csv("edges-later.csv"), pandas.read_csv("later.csv"))
     assert any("1 cells of 'town'" in line for line in notes)

@@ -187,7 +187,7 @@ def test_a_method_without_the_preset_says_so_and_offers_those_it_has():
     assert str(caught.value) == (
         "graphcl has no preset 'published'; choose 'validated', or leave --preset out to use the defaults"
     )
-    with pytest.raises(InputError, match=r"^raw .*'paper'; leave --preset out"):
+    with pytest.raises(InputError, match=r"^raw .*'paper'; add --method spgcl, or leave --preset out"):
         resolved_settings("raw", "paper", "cora", {})
 
 

@@ -18,7 +18,7 @@ from spgcl.report.material import Material
 from spgcl.runs.fit import describe_source
 from spgcl.runs.record import Run, write_run
 
-QUICK = ["--threads", "1", *settings(hidden=8, seeds=16, pool_size=64, hops=1)]
+QUICK = ["--threads", "1", "--method", "spgcl", *settings(hidden=8, seeds=16, pool_size=64, hops=1)]
 SIZE = 60
 CLASSES = ("red", "green", "blue")
 # Ids and labels that a page must show and never obey.

@@ -14,7 +14,7 @@ from spgcl.report.comparison import Entry, compare_runs, run_names
 from spgcl.report.write import silent
 from spgcl.runs.record import read_run
 
-QUICK = ["--threads", "1", *settings(seeds=16, pool_size=64), "--observe", "2"]
+QUICK = ["--threads", "1", "--method", "spgcl", *settings(seeds=16, pool_size=64), "--observe", "2"]
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from spgcl.report.comparison import Entry, compare_runs
 from spgcl.report.write import silent
 from spgcl.runs.record import read_run
 
-QUICK = ["--threads", "1", *settings(hidden=8, seeds=16, pool_size=64)]
+QUICK = ["--threads", "1", "--method", "spgcl", *settings(hidden=8, seeds=16, pool_size=64)]
 
 
 @pytest.fixture

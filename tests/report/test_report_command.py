@@ -10,7 +10,7 @@ from pyarrow import parquet
 
 from spgcl.io import read_coordinates
 
-QUICK = ["--threads", "1", "--steps", "3", *settings(hidden=8, seeds=16, pool_size=64)]
+QUICK = ["--threads", "1", "--method", "spgcl", "--steps", "3", *settings(hidden=8, seeds=16, pool_size=64)]
 
 
 def content_of(path) -> dict:

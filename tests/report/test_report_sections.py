@@ -107,7 +107,8 @@ def test_the_command_of_the_summary_makes_the_same_run(people, tmp_path, capsys)
     out = tmp_path / "a run's"
     options = ["--set", "hidden=8", "--set", "dropout=0.25", "--set", "batch_norm=none", "--observe", "2"]
     options += ["--precision", "float32", "--deterministic", "--format", "csv"]
-    arguments = [*people.graph, *people.labels, "--steps", "4", "--seed", "3", "--hold-out-edges", "0.1"]
+    options += ["--method", "spgcl", "--steps", "4"]
+    arguments = [*people.graph, *people.labels, "--seed", "3", "--hold-out-edges", "0.1"]
     assert run(["fit", *arguments, *options, "--id", "id", "--threads", "1", "--out", str(out)]) == 0
     program, *words = shlex.split(repeating_command(out, read_run(out)))
     assert program == "spgcl" and run(words) == 0

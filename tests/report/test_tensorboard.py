@@ -40,7 +40,19 @@ def test_scalars_and_projector_hold_the_run(hostile_run, hostile, capsys):
 
 def test_a_second_export_replaces_the_first_and_an_overwritten_run_has_none(people, tmp_path, capsys):
     out = tmp_path / "run"
-    fit = ["fit", *people.graph, "--threads", 1, "--steps", 2, *settings(hidden=64), "--out", out]
+    fit = [
+        "fit",
+        *people.graph,
+        "--threads",
+        1,
+        "--method",
+        "spgcl",
+        "--steps",
+        2,
+        *settings(hidden=64),
+        "--out",
+        out,
+    ]
     answer(capsys, *fit)
     for _ in range(2):
         shown, _ = output(capsys, "report", out, "--projection", "pca", "--tensorboard")

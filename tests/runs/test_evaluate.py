@@ -13,11 +13,7 @@ from spgcl.evaluation import majority_class, probe
 from spgcl.report.words import judgement
 
 NUM_NODES = 60
-QUICK = [
-    "--threads",
-    1,
-    *settings(hidden=8, pool_size=20, seeds=8, hops=1, positives=3, negatives=4, steps=2),
-]
+QUICK = ["--threads", 1, *settings(hidden=8)]
 
 
 @pytest.fixture

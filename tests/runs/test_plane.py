@@ -9,7 +9,20 @@ from spgcl.evaluation.neighbours import nearest_nodes
 from spgcl.io import read_coordinates, read_embeddings
 from spgcl.runs.plane import principal_components, principal_plane, umap_plane
 
-QUICK = ["--threads", "1", "--steps", "3", "--set", "hidden=8", "--set", "seeds=16", "--set", "pool_size=64"]
+QUICK = [
+    "--threads",
+    "1",
+    "--method",
+    "spgcl",
+    "--steps",
+    "3",
+    "--set",
+    "hidden=8",
+    "--set",
+    "seeds=16",
+    "--set",
+    "pool_size=64",
+]
 
 
 def rows_with_axes(num_rows=400, width=20):

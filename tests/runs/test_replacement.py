@@ -24,7 +24,7 @@ from spgcl.runs import folder as run_folder
 from spgcl.runs.folder import put_in_place, replacement, settle
 
 SPGCL = [sys.executable, "-m", "spgcl"]
-QUICK = ["--steps", 2, "--threads", 1, *settings(hidden=4)]
+QUICK = ["--method", "spgcl", "--steps", 2, "--threads", 1, *settings(hidden=4)]
 
 
 @pytest.fixture(scope="module")

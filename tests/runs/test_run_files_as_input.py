@@ -15,7 +15,7 @@ from graphs import labelled_ring
 from spgcl.cli import run
 from spgcl.runs import record
 
-QUICK = ["--steps", 3, "--threads", 1, *settings(hidden=4), "--checkpoint-every", 0]
+QUICK = ["--method", "spgcl", "--steps", 3, "--threads", 1, *settings(hidden=4), "--checkpoint-every", 0]
 
 
 @pytest.fixture(scope="module")

@@ -73,7 +73,7 @@ def test_killed_processes_change_nothing(capsys, tmp_path, address):
     store = store_of(tmp_path, graph, block_rows=64)
     whole, out = tmp_path / "whole", tmp_path / "run"
     ray = ("--engine", "ray", "--workers", 2, "--address", address)
-    fit = ("fit", store.folder, *ON_DISK, *SMALL, "--steps", 300)
+    fit = ("fit", store.folder, "--method", "spgcl", *ON_DISK, *SMALL, "--steps", 300)
     derived = store.folder / "derived"
     moments = [
         (b"_run", lambda: (derived / "l1-hop-1.journal").exists()),

@@ -18,7 +18,7 @@ from spgcl.io.shards import shard
 
 ON_DISK = ("--memory", "1KiB")
 SMALL = settings(hidden=16, seeds=8, pool_size=32, hops=1, positives=2, negatives=10, batch_norm_rows="pool")
-FIT = ("--steps", 5, "--threads", 1, "--device", "cpu")
+FIT = ("--method", "spgcl", "--steps", 5, "--threads", 1, "--device", "cpu")
 
 
 def fit(capsys, store, out, *more):

@@ -20,7 +20,20 @@ from spgcl.training.loop import draws
 
 SETTINGS = {"hidden": 16, "seeds": 8, "pool_size": 32, "hops": 1, "positives": 2, "negatives": 10}
 SETTINGS |= {"batch_norm_rows": "pool", "fan_out": 4, "steps": 40, "learning_rate": 0.01}
-FIT = ("--threads", "1", "--device", "cpu", "--memory", "1KiB", "--seed", "3", "--checkpoint-every", "0.05")
+FIT = (
+    "--method",
+    "spgcl",
+    "--threads",
+    "1",
+    "--device",
+    "cpu",
+    "--memory",
+    "1KiB",
+    "--seed",
+    "3",
+    "--checkpoint-every",
+    "0.05",
+)
 pytestmark = pytest.mark.slow
 
 

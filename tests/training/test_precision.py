@@ -15,14 +15,14 @@ from spgcl.engine import recording
 from spgcl.engine.device import arithmetic
 from spgcl.errors import InputError
 
-TINY = ["--set", "hidden=8", "--steps", "2"]
+TINY = ["--method", "spgcl", "--set", "hidden=8", "--steps", "2"]
 
 
 def test_an_unknown_precision_names_the_known_ones() -> None:
     with pytest.raises(InputError, match=r"'half'.*auto, float32, tf32"), arithmetic(CPU, "half"):
         pass
     with pytest.raises(InputError, match="precision 'half'"):
-        spgcl.Embedder(steps=1, hidden=8, precision="half").fit(spgcl.load("csbm-homophilic"))
+        spgcl.Embedder("spgcl", steps=1, hidden=8, precision="half").fit(spgcl.load("csbm-homophilic"))
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
@@ -40,7 +40,7 @@ def test_trainings_one_after_another_leave_no_memory_behind() -> None:
     graph = spgcl.load("csbm-homophilic")
     left = []
     for hidden in (64, 256, 512, 1024, 64, 64):
-        vectors = spgcl.Embedder(steps=6, hidden=hidden, device="cuda").fit_transform(graph)
+        vectors = spgcl.Embedder("spgcl", steps=6, hidden=hidden, device="cuda").fit_transform(graph)
         spgcl.probe(vectors, graph.labels, graph.splits, epochs=60, device="cuda")
         gc.collect()
         torch.cuda.empty_cache()
@@ -51,8 +51,8 @@ def test_trainings_one_after_another_leave_no_memory_behind() -> None:
 def test_the_cpu_has_no_choice_and_gives_the_same() -> None:
     graph = spgcl.load("csbm-homophilic")
     settings = {"steps": 2, "hidden": 8, "device": "cpu"}
-    plain = spgcl.Embedder(**settings).fit_transform(graph)
-    asked = spgcl.Embedder(precision="tf32", deterministic=True, **settings).fit_transform(graph)
+    plain = spgcl.Embedder("spgcl", **settings).fit_transform(graph)
+    asked = spgcl.Embedder("spgcl", precision="tf32", deterministic=True, **settings).fit_transform(graph)
     assert plain.tobytes() == asked.tobytes()
 
 

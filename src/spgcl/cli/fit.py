@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -22,7 +22,7 @@ from spgcl.cli.options import (
 )
 from spgcl.cli.output import note, print_json, print_table
 from spgcl.cli.watching import watched
-from spgcl.runs.options import GraphOptions
+from spgcl.runs.options import DEFAULT_METHOD, GraphOptions
 
 if TYPE_CHECKING:
     from spgcl.runs.plan import Request
@@ -37,7 +37,7 @@ class FitOptions:
     out: Annotated[
         Path | None, typer.Option("--out", help="Run folder (default: runs/GRAPH-METHOD-SEED).")
     ] = None
-    method: Annotated[str, typer.Option("--method", help="See `spgcl methods`.")] = "spgcl"
+    method: Annotated[str, typer.Option("--method", help="See `spgcl methods`.")] = DEFAULT_METHOD
     preset: Annotated[
         str | None,
         typer.Option("--preset", help="Settings of a benchmark graph: published, paper or validated."),
@@ -166,6 +166,18 @@ def _train(
     return partial(_print_result, planned.folder, done, page, has_labels=has_labels, as_json=as_json)
 
 
+def _row(path: Path, run: "Run") -> dict[str, Any]:
+    """A run in the table; steps, loss and time of training only if there was one."""
+    losses = run.history.get("loss")
+    phases = ("prepare", "train", "embed") if losses else ("prepare", "embed")
+    return {
+        "run": str(path),
+        **({"steps": run.steps, "last loss": losses[-1]} if losses else {}),
+        **{f"{phase} s": round(run.seconds.get(phase, 0.0), 2) for phase in phases},
+        "peak MiB": round(run.peak_memory_mib),
+    }
+
+
 def _print_result(
     folder: Path, done: "list[tuple[Path, Run]]", page: str | None, *, has_labels: bool, as_json: bool
 ) -> None:
@@ -174,18 +186,10 @@ def _print_result(
         record = summaries[0] if len(done) == 1 else {**summaries[0], "run": str(folder), "runs": summaries}
         print_json({**record, "report": page} if page else record)
         return
-    columns = ["run", "steps", "last loss", "prepare s", "train s", "embed s", "peak MiB"]
-    rows = [
-        [
-            str(path),
-            run.steps,
-            (run.history.get("loss") or [None])[-1],
-            *[round(run.seconds.get(phase, 0.0), 2) for phase in ("prepare", "train", "embed")],
-            round(run.peak_memory_mib),
-        ]
-        for path, run in done
-    ]
-    print_table(f"{done[0][1].method} on {done[0][1].dataset}", columns, rows)
+    rows = [_row(path, run) for path, run in done]
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    cells = [[row.get(name) for name in columns] for row in rows]
+    print_table(f"{done[0][1].method} on {done[0][1].dataset}", columns, cells)
     for sentence in done[0][1].findings.get("verdict", []):
         print(sentence)
     if page:

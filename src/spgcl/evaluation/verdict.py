@@ -33,13 +33,13 @@ def verdict(channels: Channels) -> list[str]:
         return [
             f"Your edges say nothing about your features: {numbers}.",
             weights,
-            "Try: auto, which keeps a node apart from its neighbours; methods that mix them may lose.",
+            "Try: auto or raw features; methods that mix a node with its neighbours may lose.",
         ]
     return [
         f"Edges help: {numbers}.",
         *_degrees(channels),
         weights,
-        "Try: auto, then spgcl, which learns on smoothed features.",
+        "Try: spgcl beside auto; it learns on smoothed features.",
     ]
 
 

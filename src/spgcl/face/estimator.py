@@ -17,8 +17,9 @@ from spgcl.graph import Graph
 from spgcl.graph.checks import checked_seed
 from spgcl.graph.display import facts
 from spgcl.io.labels import number_labels
-from spgcl.methods import Supervision, find, parameters, resolved_settings
+from spgcl.methods import Supervision, find, parameters, require_settings, resolved_settings
 from spgcl.runs.fit import describe_source
+from spgcl.runs.options import DEFAULT_METHOD
 from spgcl.runs.record import Run, load_method, read_run, save_method, write_run
 from spgcl.training.fitting import Fitted, as_learned, embed, fit
 from spgcl.training.loop import History
@@ -47,7 +48,7 @@ class Embedder:
         labels_: Indices into `classes_`, -1 for unlabelled nodes; None for a self-supervised method.
 
     >>> import spgcl
-    >>> vectors = spgcl.Embedder(steps=2, hidden=8).fit_transform(spgcl.load("csbm-homophilic"))
+    >>> vectors = spgcl.Embedder(hidden=8).fit_transform(spgcl.load("csbm-homophilic"))
     >>> vectors.shape[1], vectors.dtype
     (8, dtype('float32'))
     """
@@ -56,7 +57,7 @@ class Embedder:
 
     def __init__(
         self,
-        method: str = "spgcl",
+        method: str = DEFAULT_METHOD,
         *,
         preset: str | None = None,
         seed: int = 0,
@@ -237,6 +238,7 @@ class Embedder:
 
 
 def _require_known(method: str, settings: Mapping[str, Any]) -> None:
+    require_settings(method, settings)
     known = parameters(find(method))
     for name in settings:
         if name not in known:

@@ -9,6 +9,7 @@ from spgcl.face.request import Shown, device_of, watching, with_graph
 from spgcl.face.run import FittedRun
 from spgcl.io.embeddings import Format
 from spgcl.runs.kept import READING, keep
+from spgcl.runs.options import DEFAULT_METHOD
 from spgcl.runs.plan import Request, carry_out, plan
 
 
@@ -17,7 +18,7 @@ def fit(
     features: Any = None,
     *,
     out: str | PathLike[str] | None = None,
-    method: str = "spgcl",
+    method: str = DEFAULT_METHOD,
     preset: str | None = None,
     labels: Any = None,
     seed: int = 0,

@@ -1,6 +1,6 @@
 """Every method by name. To add one, write its file and its row here."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -31,7 +31,7 @@ from spgcl.methods.spgcl import SPGCL
 from spgcl.methods.supervised import SupervisedGCN, SupervisedMLP, Supervision
 from spgcl.methods.untrained import Untrained
 
-# The default first, then the baselines in the order of the paper's tables, then those that train nothing.
+# The paper's method, the baselines in the order of its tables, then those that train nothing.
 METHODS: dict[str, type[Method]] = {
     "spgcl": SPGCL,
     "mlp": SupervisedMLP,
@@ -57,7 +57,7 @@ METHODS: dict[str, type[Method]] = {
     "auto": Auto,
 }
 
-# What a comparison has without a list: two ways to do nothing, two that train nothing, and the default.
+# What a comparison has without a list: two ways to do nothing, two that train nothing, and the paper's.
 SHORT_LIST = ("raw", "smoothed", "fastrp", "auto", "spgcl")
 
 __all__ = [
@@ -70,6 +70,7 @@ __all__ = [
     "create",
     "find",
     "parameters",
+    "require_settings",
     "resolved_settings",
 ]
 
@@ -79,6 +80,18 @@ def find(name: str) -> type[Method]:
     if not isinstance(name, str) or name not in METHODS:
         raise unknown("method", name, METHODS)
     return METHODS[name]
+
+
+def require_settings(name: str, given: Iterable[str]) -> None:
+    """Refuse hyper-parameters that the method lacks and another has, which the error names."""
+    known = parameters(find(name))
+    for setting in (setting for setting in given if setting not in known):
+        having = next((other for other in METHODS if setting in parameters(METHODS[other])), None)
+        if having is not None:
+            raise InputError(
+                f"{name} has no parameter {setting!r}, but {having} has: add --method {having} "
+                f"(in Python method={having!r})"
+            )
 
 
 def create(
@@ -101,6 +114,7 @@ def create(
         settings: Hyper-parameters; the others keep the method's defaults.
     """
     method = find(name)
+    require_settings(name, settings or {})
     values = checked(method, settings or {})
     seed = checked_seed(seed)
     if method.supervised and task is None:
@@ -120,5 +134,6 @@ def resolved_settings(
     """Every hyper-parameter of a method: the given value, else that of the preset, else the default."""
     method = find(name)
     chosen = preset(preset_name, name, dataset) if preset_name else {}
+    require_settings(name, given)
     defaults = {parameter.name: parameter.default for parameter in parameters(method).values()}
     return {**defaults, **checked(method, {**chosen, **given})}

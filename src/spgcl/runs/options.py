@@ -1,8 +1,11 @@
-"""Options for reading a graph's files, as given and as recorded."""
+"""What is fitted if no method is named, and options for reading a graph's files, as given and as recorded."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
+
+# The best on the mean without labels, see docs/methods/auto.md.
+DEFAULT_METHOD = "auto"
 
 
 @dataclass(frozen=True)

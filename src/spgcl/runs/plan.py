@@ -32,7 +32,7 @@ from spgcl.runs.folder import (
     settle,
     tidy,
 )
-from spgcl.runs.options import GraphOptions
+from spgcl.runs.options import DEFAULT_METHOD, GraphOptions
 from spgcl.runs.record import Run, require_writable_text, to_json, write_run
 from spgcl.runs.sources import HeldOut, Loaded, resolve, training_graph
 from spgcl.scale.engines import Engine
@@ -67,7 +67,7 @@ class Request:
     options: GraphOptions = field(default_factory=GraphOptions)
     labels: Path | None = None
     out: Path | None = None
-    method: str = "spgcl"
+    method: str = DEFAULT_METHOD
     preset: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     seed: int = 0

@@ -36,7 +36,7 @@ def require_preset(name: str, method: str) -> None:
         raise unknown("preset", name, PRESETS)
     if not known_graphs(name, method):
         others = " or ".join(repr(other) for other in PRESETS if known_graphs(other, method))
-        ways = f"choose {others}, or " if others else ""
+        ways = f"choose {others}, or " if others else f"add --method {next(iter(_table(name)))}, or "
         raise InputError(f"{method} has no preset {name!r}; {ways}leave --preset out to use the defaults")
 
 
