@@ -1,10 +1,12 @@
-"""Fast against plain training under the same seeds, one line per training, appended to results/paired.jsonl.
+"""Variants of a training under the same seeds, one line per training, appended to results/paired.jsonl.
 
-`plain` runs every step with plain operations in float32; `fast` replays a captured CUDA graph in TF32, as
-`spgcl fit` does on CUDA; `pool` also takes the statistics of batch norm from the pool's rows. Trainings in
-the results file are not repeated.
+With the preset `published`, `plain` runs every step with plain operations in float32; `fast` replays a
+captured CUDA graph in TF32, as `spgcl fit` does on CUDA; `pool` also takes the statistics of batch norm from
+the pool's rows. Without a preset, `defaults` are SP-GCL's for small graphs, `sized` those for graphs of 200,000
+nodes, `narrow` those for a million, on any graph. Trainings in the results file are not repeated.
 
     python benchmarks/paired.py --seeds 10 cora pubmed chameleon amazon-photo
+    python benchmarks/paired.py --seeds 3 --variants defaults,sized,narrow cora chameleon
 """
 
 import argparse
@@ -22,9 +24,18 @@ from spgcl.engine.kernels import step as kernels
 from spgcl.evaluation import probe
 from spgcl.experiments.results import append, machine, read_lines
 from spgcl.methods import resolved_settings
+from spgcl.methods.spgcl import SPGCL
 from spgcl.training.fitting import fit
 
 VARIANTS = ("plain", "fast", "pool")
+# By variant: the preset, and what is set.
+SETTINGS: dict[str, tuple[str | None, dict[str, Any]]] = {
+    **{variant: ("published", {}) for variant in VARIANTS},
+    "pool": ("published", {"batch_norm_rows": "pool"}),
+    "defaults": (None, {}),
+    "sized": (None, SPGCL.sized_defaults(200_000, 2_000_000)),
+    "narrow": (None, SPGCL.sized_defaults(1_000_000, 10_000_000)),
+}
 with_kernels = kernels.available
 
 
@@ -32,13 +43,13 @@ def score(name: str, variant: str, seed: int, device_name: str) -> dict[str, Any
     """Train once and score under the paper's probe."""
     device = choose_device(device_name)
     dataset = spgcl.load(name)
-    given = {"batch_norm_rows": "pool"} if variant == "pool" else {}
+    preset, given = SETTINGS[variant]
     # Without kernels a method takes the plain path.
     kernels.available = (lambda: False) if variant == "plain" else with_kernels
     fitted = fit(
         "spgcl",
         dataset.graph,
-        settings=resolved_settings("spgcl", "published", name, given),
+        settings=resolved_settings("spgcl", preset, name, given),
         seed=seed,
         device=device,
         precision="float32" if variant == "plain" else "auto",
@@ -60,6 +71,7 @@ def main() -> None:
     )
     parser.add_argument("datasets", nargs="+")
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--variants", default=",".join(VARIANTS), help=f"of {', '.join(SETTINGS)}")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--results", type=Path, default=RESULTS / "paired.jsonl")
@@ -68,7 +80,9 @@ def main() -> None:
     known = {(line["dataset"], line["variant"], line["seed"]) for line in lines}
     jobs = [
         (name, variant, seed)
-        for name, seed, variant in product(arguments.datasets, range(arguments.seeds), VARIANTS)
+        for name, seed, variant in product(
+            arguments.datasets, range(arguments.seeds), arguments.variants.split(",")
+        )
         if (name, variant, seed) not in known
     ]
     with ProcessPoolExecutor(arguments.workers, mp_context=get_context("spawn")) as pool:

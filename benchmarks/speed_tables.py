@@ -256,13 +256,28 @@ def _reading_seconds(size: Record) -> float:
 
 def paired_section(records: Sequence[Record]) -> str:
     """Test scores of fast training less those of plain training under the same seeds, by graph."""
+    return _paired_table(records, "plain", ("fast", "pool"))
+
+
+def sized_section(paired: Sequence[Record], scores: Sequence[Record]) -> str:
+    """Test scores of the defaults for large graphs less those of the usual ones, under the same seeds."""
+    recorded = [
+        {**line, "variant": "defaults", "test": line["scores"]["paper"]["test"]}
+        for line in scores
+        if line["method"] == "spgcl" and line["preset"] is None and not line["given"] and "scores" in line
+    ]
+    # The later ones count: those of the same machine.
+    return _paired_table([*recorded, *paired], "defaults", ("sized", "narrow"))
+
+
+def _paired_table(records: Sequence[Record], base: str, variants: Sequence[str]) -> str:
     scores: dict[str, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     for record in records:
         scores[record["dataset"]][record["variant"]][record["seed"]] = record["test"]
     rows = []
     for dataset, by_variant in scores.items():
-        plain = by_variant["plain"]
-        for variant in ("fast", "pool"):
+        plain = by_variant[base]
+        for variant in variants:
             found = by_variant[variant]
             pairs = [(plain[seed], found[seed]) for seed in sorted(plain.keys() & found.keys())]
             if len(pairs) > 1:
@@ -275,7 +290,7 @@ def paired_section(records: Sequence[Record]) -> str:
                     f"{less:+.2f} to {more:+.2f}",
                 ]
                 rows.append([dataset, variant, str(len(pairs)), *cells])
-    columns = ["graph", "variant", "seeds", "plain", "variant's", "difference", "95% interval"]
+    columns = ["graph", "variant", "seeds", base, "variant's", "difference", "95% interval"]
     return table(columns, rows, text_columns=2) if rows else NO_RESULTS
 
 

@@ -21,6 +21,7 @@ import comparison_tables
 import criteria_tables
 import default_tables
 import hardening_tables
+import large_tables
 import regret_figure
 import score_tables
 import search_tables
@@ -99,7 +100,12 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
         f"docs/methods/{name}.md": {"scores": method_section(name, best, searched, scores)}
         for name in METHODS
     }
-    blocks["docs/methods/spgcl.md"] = summary
+    sized = speed_tables.sized_section(measured["paired"], measured["scores"])
+    blocks["docs/methods/spgcl.md"] = {
+        **summary,
+        "sized": sized,
+        "large": large_tables.large_table(measured["large"]),
+    }
     blocks["docs/methods/node2vec.md"]["walks"] = sections.pop("walks")
     blocks["docs/methods/auto.md"] |= {
         "beside": auto_tables.beside_table(scores),

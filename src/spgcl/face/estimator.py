@@ -111,7 +111,9 @@ class Embedder:
         fitted = fit(
             self.method,
             source,
-            settings=resolved_settings(self.method, self.preset, dataset, self._settings),
+            settings=resolved_settings(
+                self.method, self.preset, dataset, self._settings, (source.num_nodes, source.num_edges)
+            ),
             seed=checked_seed(self.seed),
             device=choose_device(self.device),
             supervision=task,

@@ -129,11 +129,19 @@ def create(
 
 
 def resolved_settings(
-    name: str, preset_name: str | None, dataset: str, given: Mapping[str, Any]
+    name: str, preset_name: str | None, dataset: str, given: Mapping[str, Any], size: tuple[int, int] = (0, 0)
 ) -> dict[str, Any]:
-    """Every hyper-parameter of a method: the given value, else that of the preset, else the default."""
+    """Every hyper-parameter of a method: the given value, else that of the preset, else the default.
+
+    Args:
+        name: One of METHODS.
+        preset_name: What a preset leaves out has the default for small graphs.
+        dataset: The graph that a preset is for.
+        given: Named values.
+        size: Nodes and edges of the graph; without it, the defaults are those for small graphs.
+    """
     method = find(name)
-    chosen = preset(preset_name, name, dataset) if preset_name else {}
     require_settings(name, given)
+    chosen = preset(preset_name, name, dataset) if preset_name else method.sized_defaults(*size)
     defaults = {parameter.name: parameter.default for parameter in parameters(method).values()}
     return {**defaults, **checked(method, {**chosen, **given})}

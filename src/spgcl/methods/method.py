@@ -84,6 +84,12 @@ class Method(nn.Module, Generic[P]):
         self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
         self.normalise_features = normalise_features
 
+    @classmethod
+    def sized_defaults(cls, num_nodes: int, num_edges: int) -> dict[str, Any]:
+        """The defaults that are others on a graph of this size; none here."""
+        del num_nodes, num_edges
+        return {}
+
     def allocate(self, num_nodes: int) -> None:
         """Make the weights that belong to single nodes; called before training or loading."""
 

@@ -1,7 +1,7 @@
 """SP-GCL: single-pass contrastive learning (Wang et al., TMLR 2023)."""
 
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,7 @@ from spgcl.engine.sampling import sampled_rows
 from spgcl.engine.tensors import GraphTensors, distinct
 from spgcl.errors import InputError
 from spgcl.methods.method import Method, Prepared
+from spgcl.methods.parameters import parameters
 from spgcl.methods.parts.captured_step import captured_loss, has_fixed_shapes
 from spgcl.methods.parts.losses import single_pass_contrastive
 from spgcl.methods.parts.pools import (
@@ -29,6 +30,13 @@ from spgcl.methods.parts.pools import (
     whole_rows,
 )
 from spgcl.methods.ranges import Count, Factor, Fraction, Positive, Size, SizesMemory, Width
+
+# From about this size on, a step over all rows takes more than ten seconds of a core. Bounded neighbourhoods
+# make a step cost the same on a graph of any size. Of the data sets only Twitch-gamers and Genius are larger.
+LARGE_NODES, LARGE_EDGES = 50_000, 1_000_000
+BOUNDED = {"batch_norm_rows": "pool", "fan_out": 10}
+# The width is halved, at most three times, until embeddings take no more than this many bytes.
+EMBEDDING_BYTES = 2**31
 
 
 class SPGCL(Method):
@@ -121,6 +129,16 @@ class SPGCL(Method):
         self.negatives, self.negatives_everywhere = negatives, negatives_from == "all"
         self.negative_weight = negative_weight
         self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
+
+    @classmethod
+    def sized_defaults(cls, num_nodes: int, num_edges: int) -> dict[str, Any]:
+        """Bounded neighbourhoods on large graphs, and a smaller width where embeddings would fill memory."""
+        if num_nodes <= LARGE_NODES and num_edges <= LARGE_EDGES:
+            return {}
+        full = width = parameters(cls)["hidden"].default
+        while width > full // 8 and 4 * width * num_nodes > EMBEDDING_BYTES:
+            width //= 2
+        return BOUNDED if width == full else {**BOUNDED, "hidden": width}
 
     def is_static(self, prepared: Prepared) -> bool:
         """Whether steps on this graph have fixed shapes, so that CUDA captures one and replays it."""

@@ -91,7 +91,8 @@ def repeating_command(folder: Path, run: Run) -> str:
         elif value is not None and value is not False:
             words += [f"--{name}", str(value)]
     try:
-        implied = resolved_settings(run.method, run.preset, run.dataset, {})
+        size = run.graph["num_nodes"], run.graph["num_edges"]
+        implied = resolved_settings(run.method, run.preset, run.dataset, {}, size)
     except InputError:
         implied = {}
     for name, value in run.settings.items():

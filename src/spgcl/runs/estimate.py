@@ -36,11 +36,12 @@ def estimating(run: Run, progress: Progress | None) -> Progress:
 def shorter(run: Run) -> str:
     """What would shorten a training, by the settings that the method has."""
     known, settings = parameters(find(run.method)), run.settings
-    ways = [f"--steps {max(1, settings['steps'] // 4)}"]
+    ways = []
     if settings.get("batch_norm_rows", "pool") != "pool":
         ways.append("--set batch_norm_rows=pool")
     if settings.get("fan_out") == 0 and run.graph["num_edges"] > 10 * run.graph["num_nodes"]:
         ways.append("--set fan_out=10")
+    ways.append(f"--steps {max(1, settings['steps'] // 4)}")
     if "hidden" in known and settings["hidden"] > 256:
         ways.append("--set hidden=256")
     return ", ".join([*ways, "or --method auto, which trains nothing"])

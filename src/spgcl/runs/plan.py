@@ -130,8 +130,11 @@ def plan(request: Request) -> Plan:
         raise InputError("--resume and --overwrite contradict each other; choose one")
     # Before the graph, which may take long to read.
     checked_seed(request.seed + request.seeds - 1)
-    settings = resolved_settings(request.method, request.preset, request.graph, request.settings)
-    request, loaded = _read(replace(request, settings=settings))
+    asked = request.method, request.preset, request.graph, request.settings
+    resolved_settings(*asked)
+    request, loaded = _read(request)
+    size = loaded.graph.num_nodes, loaded.graph.num_edges
+    request = replace(request, settings=resolved_settings(*asked, size))
     supervision = _supervision(request.method, loaded)
     for remark in loaded.graph.notes:
         note(remark)

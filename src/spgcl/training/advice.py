@@ -37,6 +37,18 @@ def one_column(graph: Graph, settings: Mapping[str, Any]) -> str | None:
     )
 
 
+def sized_defaults(method: type[Method], graph: Graph, settings: Mapping[str, Any]) -> str | None:
+    """A note if settings are the defaults for a graph of this size instead of the usual ones."""
+    sized = method.sized_defaults(graph.num_nodes, graph.num_edges)
+    if not sized or not sized.items() <= settings.items():
+        return None
+    pairs = ", ".join(f"{name}={value}" for name, value in sized.items())
+    return (
+        f"on a graph of {graph.num_nodes:,} nodes and {graph.num_edges:,} edges the defaults are {pairs}: "
+        "a step costs the same on a graph of any size; settings that you name are kept"
+    )
+
+
 def slow_steps(method: Method, graph: Graph, device: torch.device) -> str | None:
     """A note if every step goes over so many pairs of nodes that it takes long.
 

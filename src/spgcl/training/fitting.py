@@ -15,7 +15,7 @@ from spgcl.graph import Graph
 from spgcl.graph.matching import match_features, require_comparable, require_same_direction
 from spgcl.methods import Method, Prepared, Supervision, create, find
 from spgcl.methods.memory import explained_memory
-from spgcl.training.advice import one_column, require_finite, sameness, slow_steps
+from spgcl.training.advice import one_column, require_finite, sameness, sized_defaults, slow_steps
 from spgcl.training.loop import Controls, History, train
 
 
@@ -68,6 +68,7 @@ def fit(
         prepare: Makes the graph ready for the method, if the method does not do so itself.
     """
     note(one_column(graph, settings))
+    note(sized_defaults(find(name), graph, settings))
     with explained_memory(find(name), settings):
         started = time.perf_counter()
         method = create(
