@@ -2,8 +2,8 @@
 
 With the preset `published`, `plain` runs every step with plain operations in float32; `fast` replays a
 captured CUDA graph in TF32, as `spgcl fit` does on CUDA; `pool` also takes the statistics of batch norm from
-the pool's rows. Without a preset, `defaults` are SP-GCL's for small graphs, `sized` those for graphs of 200,000
-nodes, `narrow` those for a million, on any graph. Trainings in the results file are not repeated.
+the pool's rows. Without a preset, `defaults` are for small graphs, `sized` for 200,000 nodes, `narrow` for a
+million. Trainings in the results file are not repeated.
 
     python benchmarks/paired.py --seeds 10 cora pubmed chameleon amazon-photo
     python benchmarks/paired.py --seeds 3 --variants defaults,sized,narrow cora chameleon
