@@ -60,7 +60,7 @@ def write_tensorboard(folder: Path, run: Run, material: Material | None = None) 
 
 @contextmanager
 def _writing(folder: Path) -> Iterator[Any]:
-    """TensorBoard's writer; the thread in which it writes reports an error to the next call, not to a user."""
+    """TensorBoard's writer; its thread reports an error to the next call, not to a user."""
     before, threading.excepthook = threading.excepthook, lambda _: None
     try:
         with require_tensorboard()(str(folder)) as writer:
