@@ -10,7 +10,7 @@ from regret_figure import regret_of
 from score_tables import BOTH_PROBES, Group, grouped
 
 from spgcl.datasets.entries import entries
-from spgcl.evaluation.verdict import NEARBY
+from spgcl.evaluation.verdict import edges_say, most_reliable
 
 Record = dict[str, Any]
 # Defaults that train nothing, and their values set by hand.
@@ -164,8 +164,8 @@ def choosing_table(lines: Sequence[Record], scores: Sequence[Record]) -> str:
     rows = []
     for name in filter(latest.__contains__, entries()):
         channels = latest[name]["channels"]
-        best = max(NEARBY, key=lambda channel: channels[channel]["reliability"])
-        edges = "help" if channels[best]["reliability"] > channels["own"]["reliability"] else "say nothing"
+        best, said = most_reliable(channels), edges_say(channels)
+        edges = f"say {said}" if said in ("less", "nothing") else said
         tests = [_mean(groups, method, given, name, "tuned") for method, given in choices]
         numbers = [f"{channels[channel]['reliability']:.2f}" for channel in ("own", best)]
         rows.append([name, edges, *numbers, *map(_cell, tests)])

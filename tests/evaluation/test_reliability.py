@@ -9,21 +9,34 @@ from spgcl.datasets.synthetic import contextual_block_model
 from spgcl.errors import InputError
 from spgcl.evaluation import split_half
 from spgcl.evaluation.reliability import mean_cosine, vector_reliability
-from spgcl.evaluation.verdict import CHANCE, COLLAPSED, DEGREES_COUNT, on_vectors, verdict
+from spgcl.evaluation.verdict import CHANCE, COLLAPSED, DEGREES_COUNT, edges_say, on_vectors, verdict
 from spgcl.methods.parts.channels import CHANNELS
 
 
-def channels(own=0.2, near=0.0, degrees=0.0, deviation=0.0):
+def channels(own=0.2, near=0.0, degrees=0.0, deviation=0.0, neighbours=0.0):
     """Channels with these reliabilities; `degrees` is a weight."""
     values = {name: {"reliability": 0.0, "deviation": deviation, "weight": 0.1} for name in CHANNELS}
     values["own"]["reliability"], values["two hops"]["reliability"] = own, near
-    values["degrees"]["weight"] = degrees
+    values["neighbours"]["reliability"], values["degrees"]["weight"] = neighbours, degrees
     return values
 
 
 def test_edges_help_if_something_near_is_more_reliable_than_a_nodes_own_features():
     assert verdict(channels(own=0.2, near=0.21))[0].startswith("Edges help")
-    assert verdict(channels(own=0.2, near=0.2))[0].startswith("Your edges say nothing about your features")
+    assert "less than your features" in verdict(channels(own=0.2, near=0.19, neighbours=0.1))[0]
+
+
+def test_differences_within_twice_their_deviation_are_too_close_to_tell():
+    assert edges_say(channels(own=0.2, near=0.2)) == "unclear"
+    assert edges_say(channels(own=0.3, near=0.2, deviation=0.04)) == "unclear"
+    assert edges_say(channels(own=0.3, near=0.2, deviation=0.03)) != "unclear"
+
+
+def test_edges_say_nothing_if_neighbours_are_not_told_apart_from_chance():
+    assert edges_say(channels(near=0.1, neighbours=CHANCE)) == "nothing"
+    assert edges_say(channels(near=0.1, neighbours=CHANCE + 0.001)) == "less"
+    assert edges_say(channels(own=0.3, near=0.1, neighbours=0.05, deviation=0.03)) == "nothing"
+    assert verdict(channels(near=0.1))[0].startswith("Your edges say nothing about your features")
 
 
 def test_below_chance_nothing_is_claimed():

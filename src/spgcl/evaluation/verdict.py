@@ -1,6 +1,8 @@
 """What split-half reliability says about a graph, in words."""
 
+import math
 from collections.abc import Mapping
+from typing import Literal
 
 # Reliabilities up to this, or up to twice their deviation over halves, are taken for chance.
 CHANCE = 0.01
@@ -19,7 +21,7 @@ def verdict(channels: Channels) -> list[str]:
     Args:
         channels: Reliability, deviation and weight per channel, see `spgcl.evaluation.split_half`.
     """
-    best = max(NEARBY, key=lambda name: channels[name]["reliability"])
+    best = most_reliable(channels)
     own, near = channels["own"]["reliability"], channels[best]["reliability"]
     if by_chance(channels["own"]) and by_chance(channels[best]):
         return [
@@ -29,18 +31,34 @@ def verdict(channels: Channels) -> list[str]:
         ]
     numbers = f"reliability {near:.2f} ({best}), against {own:.2f} of a node's own features"
     weights = _weights(channels)
-    if near <= own:
-        return [
-            f"Your edges say nothing about your features: {numbers}.",
-            weights,
-            "Try: auto or raw features; methods that mix a node with its neighbours may lose.",
-        ]
-    return [
-        f"Edges help: {numbers}.",
-        *_degrees(channels),
-        weights,
-        "Try: spgcl beside auto; it learns on smoothed features.",
-    ]
+    said = edges_say(channels)
+    if said == "help":
+        sentence, advice = "Edges help", "spgcl beside auto; it learns on smoothed features."
+    elif said == "unclear":
+        sentence = "Whether edges help is too close to tell"
+        advice = "auto, which keeps both apart; more feature columns would tell more."
+    else:
+        amount = "nothing about your features" if said == "nothing" else "less than your features"
+        sentence = f"Your edges say {amount}"
+        advice = "auto or raw features; methods that mix a node with its neighbours may lose."
+    degrees = _degrees(channels) if said == "help" else []
+    return [f"{sentence}: {numbers}.", *degrees, weights, f"Try: {advice}"]
+
+
+def most_reliable(channels: Channels) -> str:
+    """The channel of what is near a node that repeats itself best."""
+    return max(NEARBY, key=lambda name: channels[name]["reliability"])
+
+
+def edges_say(channels: Channels) -> Literal["help", "unclear", "less", "nothing"]:
+    """Whether what is near a node is more reliable than its own features, and if not, whether it is noise."""
+    own, near = channels["own"], channels[most_reliable(channels)]
+    behind = own["reliability"] - near["reliability"]
+    if behind < 0:
+        return "help"
+    if behind <= 2 * math.hypot(own["deviation"], near["deviation"]):
+        return "unclear"
+    return "nothing" if by_chance(channels["neighbours"]) else "less"
 
 
 def on_vectors(mean_cosine: float) -> list[str]:
