@@ -144,7 +144,7 @@ def test_rates_follow_the_ranks_up_to_the_cut_off():
     key_of = adjacency.row_of_entry.long() * 40 + adjacency.columns
     kept, unmasked = torch.zeros(len(key_of)), torch.zeros(10)
     for seed in range(600):
-        view = method._view(prepared, 0.4, 0.3, seeded(seed))
+        view = method.view(prepared, 0.4, 0.3, seeded(seed))
         keys = view.adjacency.row_of_entry.long() * 40 + view.adjacency.columns
         kept += torch.isin(key_of, keys)
         unmasked += (view.features != 0).any(dim=0)

@@ -1,6 +1,6 @@
 """GAE and VGAE: graph auto-encoders, plain and variational (Kipf and Welling, 2016)."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
@@ -19,8 +19,8 @@ MAX_LOG_DEVIATION = 10.0
 NegativeRatio = Annotated[int, SizesMemory.IF_RAISED]
 
 
-class GAE(Method[PreparedPairs]):
-    """Two convolutions whose outputs' inner products separate edges from other pairs of nodes.
+class AutoEncoder(Method[PreparedPairs]):
+    """Convolutions after a shared first one, whose outputs' inner products separate edges from other pairs.
 
     Args:
         hidden: Width of the first convolution.
@@ -49,10 +49,24 @@ class GAE(Method[PreparedPairs]):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(steps, learning_rate, weight_decay, normalise_features)
-        self.first = _first_layer(num_features, hidden, dropout, batch_norm)
-        self.second = Convolution(hidden, embedding_width)
-        self.negative_ratio = negative_ratio
-        self.products_per_pair = _products_per_pair(negative_ratio, embedding_width)
+        self.first = Encoder(
+            num_features, hidden=hidden, layers=1, activation="relu", dropout=dropout, batch_norm=batch_norm
+        )
+        self.widths, self.negative_ratio = (hidden, embedding_width), negative_ratio
+        self.products_per_pair = 0.0 if negative_ratio else SOFTPLUS_PRODUCTS * embedding_width
+
+    @torch.no_grad()
+    def _outputs(self, prepared: PreparedPairs, second: Convolution) -> Tensor:
+        outputs: Tensor = second(self.first.embed(prepared.graph), Block(prepared.graph.adjacency))
+        return outputs
+
+
+class GAE(AutoEncoder):
+    """Two convolutions whose outputs' inner products separate edges from other pairs of nodes."""
+
+    def __init__(self, num_features: int, **shared: Any) -> None:
+        super().__init__(num_features, **shared)
+        self.second = Convolution(*self.widths)
 
     def loss(self, prepared: PreparedPairs, step: int, generator: torch.Generator) -> Tensor:
         """The reconstruction term of Eq. 3, with Z of Eq. 4."""
@@ -62,46 +76,22 @@ class GAE(Method[PreparedPairs]):
 
     def embed(self, prepared: PreparedPairs) -> Tensor:
         """Z, the output of the second convolution."""
-        return _embeddings(prepared, self.first, self.second)
+        return self._outputs(prepared, self.second)
 
 
-class VGAE(Method[PreparedPairs]):
+class VGAE(AutoEncoder):
     """An auto-encoder that describes every node by a normal distribution; the embedding is its mean.
 
     Args:
         hidden: Width of the first convolution, which means and deviations share.
         embedding_width: Width of the means and of the deviations.
-        dropout: Fraction of activations dropped after the first convolution.
-        batch_norm: After the first convolution: none, without learnable scale and shift, or with them.
-        negative_ratio: Pairs drawn as non-edges per edge at every step; 0 takes all pairs, as the paper does.
         divergence_weight: Weight of the KL term; 1 is Eq. 3.
     """
 
-    static = True
-    prepare = prepare_pairs
-    fewer_pairs = "negative_ratio=1"
-
-    def __init__(
-        self,
-        num_features: int,
-        *,
-        hidden: Width = 512,
-        embedding_width: Width = 512,
-        dropout: Fraction = 0.5,
-        batch_norm: BatchNorm = "none",
-        normalise_features: bool = False,
-        negative_ratio: NegativeRatio = 0,
-        divergence_weight: float = 1.0,
-        steps: Count = 200,
-        learning_rate: Positive = 1e-3,
-        weight_decay: float = 0.0,
-    ) -> None:
-        super().__init__(steps, learning_rate, weight_decay, normalise_features)
-        self.first = _first_layer(num_features, hidden, dropout, batch_norm)
-        self.means = Convolution(hidden, embedding_width)
-        self.log_deviations = Convolution(hidden, embedding_width)
-        self.negative_ratio, self.divergence_weight = negative_ratio, divergence_weight
-        self.products_per_pair = _products_per_pair(negative_ratio, embedding_width)
+    def __init__(self, num_features: int, *, divergence_weight: float = 1.0, **shared: Any) -> None:
+        super().__init__(num_features, **shared)
+        self.means, self.log_deviations = Convolution(*self.widths), Convolution(*self.widths)
+        self.divergence_weight = divergence_weight
 
     def loss(self, prepared: PreparedPairs, step: int, generator: torch.Generator) -> Tensor:
         """The negated Eq. 3, divided by the number of pairs; Z is one sample."""
@@ -117,7 +107,7 @@ class VGAE(Method[PreparedPairs]):
 
     def embed(self, prepared: PreparedPairs) -> Tensor:
         """The means (mu) of all nodes."""
-        return _embeddings(prepared, self.first, self.means)
+        return self._outputs(prepared, self.means)
 
 
 def divergence_from_prior(means: Tensor, log_deviations: Tensor) -> Tensor:
@@ -129,19 +119,3 @@ def divergence_from_prior(means: Tensor, log_deviations: Tensor) -> Tensor:
     """
     terms = 1 + 2 * log_deviations - means.square() - (2 * log_deviations).exp()
     return -terms.sum(dim=1).mean() / 2
-
-
-def _first_layer(num_features: int, hidden: int, dropout: float, batch_norm: BatchNorm) -> Encoder:
-    return Encoder(
-        num_features, hidden=hidden, layers=1, activation="relu", dropout=dropout, batch_norm=batch_norm
-    )
-
-
-def _products_per_pair(negative_ratio: int, width: int) -> float:
-    return 0.0 if negative_ratio else SOFTPLUS_PRODUCTS * width
-
-
-@torch.no_grad()
-def _embeddings(prepared: PreparedPairs, first: Encoder, second: Convolution) -> Tensor:
-    embeddings: Tensor = second(first.embed(prepared.graph), Block(prepared.graph.adjacency))
-    return embeddings

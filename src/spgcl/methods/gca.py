@@ -6,16 +6,15 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
-from spgcl.engine.encoders import Activation, BatchNorm, Encoder
 from spgcl.engine.tensors import GraphTensors
 from spgcl.graph import Graph
 from spgcl.graph.propagate import inverse
-from spgcl.methods.method import Method, Prepared
+from spgcl.methods.method import Prepared
 from spgcl.methods.parts.augment import random_view
-from spgcl.methods.parts.node_contrast import CONTRAST_PRODUCTS, node_contrast, projection_head
-from spgcl.methods.ranges import Count, Factor, Fraction, Positive, Width
+from spgcl.methods.parts.two_views import TwoViews
+from spgcl.methods.ranges import Fraction
 
 Centrality = Literal["degree", "eigenvector", "pagerank"]
 Numbers = NDArray[np.float64]
@@ -39,56 +38,21 @@ class PreparedGCA(Prepared):
     columns: Tensor
 
 
-class GCA(Method[PreparedGCA]):
+class GCA(TwoViews):
     """GRACE with views that spare what is important: edges at central nodes, features of central nodes.
 
     Args:
         centrality: What makes a node important (phi_c).
         cut_off: Largest probability of removal (p_tau).
-        widening: How many times as wide the encoder's first layer is.
-        projection: Width inside the projection head (g).
         drop_edges_first: Mean fraction of edges removed in the first view (p_e), before the cut-off.
-        drop_edges_second: The same in the second view.
         mask_features_first: Mean fraction of feature columns set to zero in the first view (p_f).
-        mask_features_second: The same in the second view.
-        temperature: What similarities are divided by (tau).
-        learning_rate: Of Adam.
-        weight_decay: Of Adam, as a gradient of the squared weights.
     """
 
-    static = True
-    decoupled_decay = False
-
     def __init__(
-        self,
-        num_features: int,
-        *,
-        hidden: Width = 256,
-        widening: Factor = 1,
-        projection: Width = 32,
-        activation: Activation = "prelu",
-        batch_norm: BatchNorm = "plain",
-        normalise_features: bool = True,
-        centrality: Centrality = "degree",
-        cut_off: Fraction = 0.7,
-        drop_edges_first: Fraction = 0.2,
-        drop_edges_second: Fraction = 0.2,
-        mask_features_first: Fraction = 0.5,
-        mask_features_second: Fraction = 0.5,
-        temperature: Positive = 0.4,
-        steps: Count = 200,
-        learning_rate: Positive = 1e-3,
-        weight_decay: float = 1e-5,
+        self, num_features: int, *, centrality: Centrality = "degree", cut_off: Fraction = 0.7, **shared: Any
     ) -> None:
-        super().__init__(steps, learning_rate, weight_decay, normalise_features)
-        self.encoder = Encoder(
-            num_features, hidden=hidden, activation=activation, batch_norm=batch_norm, widening=widening
-        )
-        self.head = projection_head(hidden, projection, nn.ELU())
+        super().__init__(num_features, **shared)
         self.centrality, self.cut_off = CENTRALITIES[centrality], cut_off
-        self.rates = ((drop_edges_first, mask_features_first), (drop_edges_second, mask_features_second))
-        self.temperature = temperature
-        self.products_per_pair = CONTRAST_PRODUCTS * hidden
 
     def prepare(self, graph: Graph, device: torch.device, supervision: Any = None) -> PreparedGCA:
         """Rank edges and feature columns by the centrality of their nodes."""
@@ -97,15 +61,10 @@ class GCA(Method[PreparedGCA]):
         columns = column_factors(graph, scores).float().to(device)
         return PreparedGCA(tensors, edges=edges, columns=columns)
 
-    def loss(self, prepared: PreparedGCA, step: int, generator: torch.Generator) -> Tensor:
-        """Algorithm 1 of the paper: two adaptive views, one encoder and head, the objective."""
-        views = (self._view(prepared, *rates, generator) for rates in self.rates)
-        first, second = (self.head(self.encoder(view, None, generator)) for view in views)
-        return node_contrast(first, second, temperature=self.temperature)
-
-    def _view(
+    def view(
         self, prepared: PreparedGCA, edge_rate: float, column_rate: float, generator: torch.Generator
     ) -> GraphTensors:
+        """A view from which edges and feature columns are removed the rather, the less central they are."""
         edge_rates = (prepared.edges * edge_rate).clamp(max=self.cut_off)
         column_rates = (prepared.columns * column_rate).clamp(max=self.cut_off)
         return random_view(prepared.graph, edge_rates, column_rates, generator)

@@ -1,9 +1,9 @@
 """node2vec: walks that stay near or move away, read as sentences (Grover and Leskovec, KDD 2016)."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from spgcl.methods.parts.skipgram import WalkLength, WalkMethod
-from spgcl.methods.ranges import Count, Positive, Range, Size, Width
+from spgcl.methods.parts.skipgram import WalkMethod
+from spgcl.methods.ranges import Range, Size
 
 # The inverse, too, has to fit: walks compare biases in float32.
 Bias = Annotated[float, Range(least=1e-6, most=1e6)]
@@ -21,20 +21,6 @@ class Node2Vec(WalkMethod):
     """
 
     def __init__(
-        self,
-        num_features: int,
-        *,
-        hidden: Width = 256,
-        walks: Size = 10,
-        walk_length: WalkLength = 80,
-        window: Size = 10,
-        p: Bias = 0.25,
-        q: Bias = 0.25,
-        negatives: Size = 1,
-        steps: Count = 1000,
-        learning_rate: Positive = 0.01,
-        weight_decay: float = 0.0,
+        self, num_features: int, *, walks: Size = 10, p: Bias = 0.25, q: Bias = 0.25, **shared: Any
     ) -> None:
-        super().__init__(
-            hidden, walks, walk_length, window, negatives, steps, learning_rate, weight_decay, p, q
-        )
+        super().__init__(p, q, walks=walks, **shared)

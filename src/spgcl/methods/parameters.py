@@ -32,14 +32,23 @@ class Parameter:
 
 
 def parameters(method: type[Method]) -> Mapping[str, Parameter]:
-    """The keyword-only arguments of a method's constructor."""
-    hints = typing.get_type_hints(method.__init__, include_extras=True)
-    found = {
-        name: _parameter(name, argument.default, hints[name])
-        for name, argument in inspect.signature(method).parameters.items()
+    """The keyword-only arguments of a method's constructor, and those that it passes on by `**`."""
+    return types.MappingProxyType(_parameters(method))
+
+
+def _parameters(owner: Any) -> dict[str, Parameter]:
+    hints = typing.get_type_hints(owner.__init__, include_extras=True)
+    arguments = inspect.signature(owner.__init__).parameters.values()
+    own = {
+        argument.name: _parameter(argument.name, argument.default, hints[argument.name])
+        for argument in arguments
         if argument.kind is inspect.Parameter.KEYWORD_ONLY
     }
-    return types.MappingProxyType(found)
+    if all(argument.kind is not inspect.Parameter.VAR_KEYWORD for argument in arguments):
+        return own
+    inherited = _parameters(owner.__base__)
+    # New ones first; where a default alone is another, the order stays.
+    return {name: own[name] for name in own if name not in inherited} | inherited | own
 
 
 def _parameter(name: str, default: Any, hint: Any) -> Parameter:

@@ -118,17 +118,13 @@ class SPGCL(Method):
             nn.Linear(hidden, hidden), activation_module(head_activation), nn.Linear(hidden, hidden)
         )
         self.normalise_features = normalise_features
+        self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
         self.whole_graph = batch_norm != "none" and batch_norm_rows == "all"
         self.positive_part = head_input == "relu"
         self.seeds, self.hops, self.pool_as_set, self.pool_size = seeds, hops, pool == "set", pool_size
-        self.anchors_are_seeds, self.own_positive, self.positives = (
-            anchors == "seeds",
-            own_positive,
-            positives,
-        )
-        self.negatives, self.negatives_everywhere = negatives, negatives_from == "all"
-        self.negative_weight = negative_weight
-        self.steps, self.learning_rate, self.weight_decay = steps, learning_rate, weight_decay
+        self.anchors_are_seeds, self.own_positive = anchors == "seeds", own_positive
+        self.positives, self.negatives, self.negative_weight = positives, negatives, negative_weight
+        self.negatives_everywhere = negatives_from == "all"
 
     @classmethod
     def sized_defaults(cls, num_nodes: int, num_edges: int) -> dict[str, Any]:
@@ -146,11 +142,8 @@ class SPGCL(Method):
 
     def needs_memory(self) -> str:
         """What to do to train on a graph larger than memory."""
-        return (
-            "set batch_norm_rows=pool, as batch norm over all rows reads the whole graph"
-            if (self.whole_graph)
-            else ""
-        )
+        advice = "set batch_norm_rows=pool, as batch norm over all rows reads the whole graph"
+        return advice if self.whole_graph else ""
 
     def loss(self, prepared: Prepared, step: int, generator: torch.Generator) -> Tensor:
         """Steps 1 to 5 of Algorithm 1; the pool comes first, so that only the rows it needs are encoded."""

@@ -88,20 +88,20 @@ class PreparedTargets(Prepared):
 
 
 class Classifiers(nn.Module):
-    """Two-layer networks that share no weights, side by side, each with its best weights so far."""
+    """Two-layer networks that share no weights, side by side, each with its best weights so far.
+
+    Args:
+        num_features: Width of the graph's features.
+        shape: How many networks, the width of their first layer, and how many classes they predict.
+        dropout: Fraction of each layer's inputs dropped in training.
+        propagate: Whether layers are graph convolutions.
+    """
 
     def __init__(
-        self,
-        num_features: int,
-        num_models: int,
-        num_classes: int,
-        *,
-        hidden: int,
-        dropout: float,
-        propagate: bool,
+        self, num_features: int, shape: tuple[int, int, int], *, dropout: float, propagate: bool
     ) -> None:
         super().__init__()
-        self.shape = (num_models, hidden, num_classes)
+        num_models, hidden, num_classes = self.shape = shape
         self.dropout, self.propagate = dropout, propagate
         self.first = nn.Parameter(_glorot(num_features, hidden, (num_features, num_models * hidden)))
         self.second = nn.Parameter(_glorot(hidden, num_classes, self.shape))
@@ -185,25 +185,25 @@ class SupervisedMethod(Method[PreparedTargets]):
 
     def __init__(
         self,
+        encoder: EncoderKind,
         num_features: int,
         num_models: int,
         num_classes: int,
         *,
-        encoder: EncoderKind,
         hidden: Width,
         dropout: Fraction,
-        normalise_features: bool,
-        steps: Count,
+        normalise_features: bool = False,
+        steps: Count = 500,
         learning_rate: Positive,
-        weight_decay: float,
+        weight_decay: float = 5e-5,
     ) -> None:
         super().__init__(steps, learning_rate, weight_decay, normalise_features)
-        sizes = (num_features, num_models, num_classes)
+        shape = (num_models, hidden, num_classes)
         self.classifiers: Classifiers | MessageClassifiers
         if encoder in MESSAGE_PASSING:
-            self.classifiers = MessageClassifiers(*sizes, kind=encoder, hidden=hidden, dropout=dropout)
+            self.classifiers = MessageClassifiers(num_features, shape, kind=encoder, dropout=dropout)
         else:
-            self.classifiers = Classifiers(*sizes, hidden=hidden, dropout=dropout, propagate=encoder != "mlp")
+            self.classifiers = Classifiers(num_features, shape, dropout=dropout, propagate=encoder != "mlp")
         # What the last loss was computed on: `after_step`, which compares weights, gets no graph.
         self.trained_on: PreparedTargets | None = None
 
@@ -259,30 +259,15 @@ class SupervisedGCN(SupervisedMethod):
 
     def __init__(
         self,
-        num_features: int,
-        num_models: int,
-        num_classes: int,
-        *,
+        *sizes: int,
         encoder: Literal["gcn", "gat", "gin", "sage"] = "gcn",
         hidden: Width = 64,
         dropout: Fraction = 0.2,
-        normalise_features: bool = False,
-        steps: Count = 500,
         learning_rate: Positive = 0.01,
-        weight_decay: float = 5e-5,
+        **shared: Any,
     ) -> None:
-        super().__init__(
-            num_features,
-            num_models,
-            num_classes,
-            encoder=encoder,
-            hidden=hidden,
-            dropout=dropout,
-            normalise_features=normalise_features,
-            steps=steps,
-            learning_rate=learning_rate,
-            weight_decay=weight_decay,
-        )
+        shared |= {"hidden": hidden, "dropout": dropout, "learning_rate": learning_rate}
+        super().__init__(encoder, *sizes, **shared)
 
 
 class SupervisedMLP(SupervisedMethod):
@@ -290,26 +275,11 @@ class SupervisedMLP(SupervisedMethod):
 
     def __init__(
         self,
-        num_features: int,
-        num_models: int,
-        num_classes: int,
-        *,
+        *sizes: int,
         hidden: Width = 256,
         dropout: Fraction = 0.5,
-        normalise_features: bool = False,
-        steps: Count = 500,
         learning_rate: Positive = 0.003,
-        weight_decay: float = 5e-5,
+        **shared: Any,
     ) -> None:
-        super().__init__(
-            num_features,
-            num_models,
-            num_classes,
-            encoder="mlp",
-            hidden=hidden,
-            dropout=dropout,
-            normalise_features=normalise_features,
-            steps=steps,
-            learning_rate=learning_rate,
-            weight_decay=weight_decay,
-        )
+        shared |= {"hidden": hidden, "dropout": dropout, "learning_rate": learning_rate}
+        super().__init__("mlp", *sizes, **shared)

@@ -17,25 +17,16 @@ class MessageClassifiers(nn.Module):
 
     Args:
         num_features: Width of the graph's features.
-        num_models: How many networks.
-        num_classes: How many classes they predict.
+        shape: How many networks, the width of their first layer, and how many classes they predict.
         kind: Of their layers.
-        hidden: Width of the first layer.
         dropout: Fraction of each layer's inputs dropped in training.
     """
 
     def __init__(
-        self,
-        num_features: int,
-        num_models: int,
-        num_classes: int,
-        *,
-        kind: EncoderKind,
-        hidden: int,
-        dropout: float,
+        self, num_features: int, shape: tuple[int, int, int], *, kind: EncoderKind, dropout: float
     ) -> None:
         super().__init__()
-        self.shape = (num_models, hidden, num_classes)
+        num_models, hidden, num_classes = shape
         self.kind, self.dropout = kind, dropout
         self.networks = nn.ModuleList(
             _Network(kind, num_features, hidden, num_classes, dropout) for _ in range(num_models)

@@ -18,7 +18,7 @@ from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.methods.method import Method, Prepared
 from spgcl.methods.parts.walks import ENDED, WalkGraph, expected_visits, random_walks
-from spgcl.methods.ranges import Range, SizesMemory
+from spgcl.methods.ranges import Count, Positive, Range, Size, SizesMemory, Width
 
 # Walks drawn at once, for several steps.
 WALKS_PER_DRAW = 16384
@@ -103,16 +103,17 @@ class WalkMethod(Method[PreparedWalks]):
 
     def __init__(
         self,
-        hidden: int,
-        walks: int,
-        walk_length: int,
-        window: int,
-        negatives: int,
-        steps: int,
-        learning_rate: float,
-        weight_decay: float,
         p: float = 1.0,
         q: float = 1.0,
+        *,
+        hidden: Width = 256,
+        walks: Size,
+        walk_length: WalkLength = 80,
+        window: Size = 10,
+        negatives: Size = 1,
+        steps: Count = 1000,
+        learning_rate: Positive = 0.01,
+        weight_decay: float = 0.0,
     ) -> None:
         super().__init__(steps, learning_rate, weight_decay)
         self.hidden, self.walks, self.walk_length, self.p, self.q = hidden, walks, walk_length, p, q
