@@ -1,7 +1,8 @@
 """`spgcl theory`: the paper's theorems as numbers on a graph."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +15,11 @@ from spgcl.runs.options import GraphOptions
 
 if TYPE_CHECKING:
     from spgcl.runs.sources import Loaded
+    from spgcl.theory.bound import Bound
+    from spgcl.theory.concentration import Concentration
     from spgcl.theory.deviations import Level
+    from spgcl.theory.factorisation import Factorisation
+    from spgcl.theory.similarity import Similarity
 
 app = typer.Typer(help="The paper's theorems as numbers on a graph.", no_args_is_help=True)
 
@@ -28,9 +33,10 @@ DimensionsOption = Annotated[
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What every theorem takes besides the graph."""
+class Asked:
+    """What every theorem takes: the random weights of the layer it is about, and where its numbers go."""
 
+    seed: Annotated[int, typer.Option("--seed", help="Decides the random weights.")] = 0
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Also draw the numbers, into an .svg or .png file.")
     ] = None
@@ -38,77 +44,99 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Random:
-    """The random weights of the layer that theorems are about."""
+class OfDegrees(Asked):
+    """What the theorem on deviations takes."""
 
-    seed: Annotated[int, typer.Option("--seed", help="Decides the random weights.")] = 0
+    labels: LabelsOption = None
+    delta: DeltaOption = 0.05
 
 
 @dataclass(frozen=True)
-class Selecting(Random):
-    """The transformed graph."""
+class OfPairs(Asked):
+    """What the lemmas on the transformed graph take."""
 
     positives: Annotated[
         int, typer.Option("--positives", min=1, help="How many nodes each node selects, K_pos in the paper.")
     ] = 5
+    dimensions: DimensionsOption = 8
 
 
-@app.command("concentration")
-@takes_options
-def show_concentration(
-    graph: GraphArgument = DEFAULT,
-    *,
-    options: GraphOptions,
-    labels: LabelsOption = None,
-    delta: DeltaOption = 0.05,
-    layer: Random,
-    shown: Shown,
+@dataclass(frozen=True)
+class OfClasses(OfPairs):
+    """What the theorem on classes in the transformed graph takes."""
+
+    dimensions: DimensionsOption = 32
+    labels: LabelsOption = None
+
+
+@dataclass(frozen=True)
+class OfErrors(OfClasses):
+    """What the theorem on a classifier's error takes."""
+
+    delta: DeltaOption = 0.05
+
+
+def _add_command(
+    theorem: str, takes: type[Asked], print_tables: Callable[[str, Any], None], help_: str
 ) -> None:
-    """Theorem 1: deviations from expectations against their bounds, as degrees grow."""
-    from spgcl.theory.concentration import concentration
+    """Make the command of a theorem: compute it on a graph, draw it and print it as asked."""
 
-    loaded = _labelled(graph, options, labels, shown)
-    found = concentration(loaded.graph, loaded.labels, delta=delta, **asdict(layer))
-    if _is_passed_on("concentration", loaded, found, shown):
-        return
+    def show(graph: GraphArgument = DEFAULT, *, options: GraphOptions, asked: Asked) -> None:
+        from spgcl.experiments.theorems import draw
+
+        settings = {name: value for name, value in asdict(asked).items() if name not in ("plot", "json")}
+        loaded = _resolved(graph, options, settings.get("labels"), asked)
+        if "labels" in settings:
+            settings["labels"] = loaded.labels
+            if loaded.labels is None:
+                problem = f"{graph} has no labels, which this theorem is about"
+                raise InputError(f"{problem}; give them by --labels FILE")
+        found = getattr(import_module(f"spgcl.theory.{theorem}"), theorem)(loaded.graph, **settings)
+        if asked.plot:
+            draw(found, asked.plot, loaded.name)
+        if asked.json:
+            print_json({"theorem": theorem, "name": loaded.name, **found.as_record()})
+        else:
+            print_tables(loaded.name, found)
+            print(*found.verdict, sep="\n")
+
+    show.__annotations__["asked"] = takes
+    app.command(theorem, help=help_)(takes_options(show))
+
+
+def _resolved(graph: str, options: GraphOptions, labels: Path | None, asked: Asked) -> "Loaded":
+    from spgcl.experiments.theorems import require_drawable
+    from spgcl.runs.sources import resolve
+
+    if asked.plot:
+        require_drawable(asked.plot)
+    loaded = resolve(graph, options, labels)
+    for remark in loaded.graph.notes:
+        note(remark)
+    return loaded
+
+
+def _print_concentration(name: str, found: "Concentration") -> None:
     columns = ["degree", "nodes", "deviation", "bound", "within", "product", "bound", "within"]
     columns += ["as printed", "within"]
-    print_table(
-        f"Theorem 1, nodes drawn with the classes of {loaded.name}", columns, _level_rows(found.drawn)
-    )
-    print_table(f"Theorem 1, the nodes of {loaded.name}", columns, _level_rows(found.graph))
+    print_table(f"Theorem 1, nodes drawn with the classes of {name}", columns, _level_rows(found.drawn))
+    print_table(f"Theorem 1, the nodes of {name}", columns, _level_rows(found.graph))
     rows: Rows = [
         ["R, the longest feature vector", found.radius],
         ["expectations of one class, least and largest degree apart", found.between_degrees],
         ["expectations of two classes, at least apart", found.between_classes],
         ["mean of a class of the graph, off its expectation", found.class_offset],
     ]
-    _print_found("expectations", rows, found.verdict)
+    _print_quantities("expectations", rows)
 
 
-@app.command("factorisation")
-@takes_options
-def show_factorisation(
-    graph: GraphArgument = DEFAULT,
-    *,
-    options: GraphOptions,
-    dimensions: DimensionsOption = 8,
-    layer: Selecting,
-    shown: Shown,
-) -> None:
-    """Lemmas 1 and 2: the contrastive loss as a matrix factorisation, and its minimiser."""
-    from spgcl.theory.factorisation import factorisation
-
-    loaded = _resolved(graph, options, None, shown)
-    found = factorisation(loaded.graph, dimensions=dimensions, **asdict(layer))
-    if _is_passed_on("factorisation", loaded, found, shown):
-        return
+def _print_factorisation(name: str, found: "Factorisation") -> None:
     print_table(
-        f"Lemma 1 on {loaded.name}: losses that should be equal, relative difference",
+        f"Lemma 1 on {name}: losses that should be equal, relative difference",
         ["representations", "as printed", "predicted", "by degree", "averaged"],
         [
-            [name, values.printed, values.predicted, values.by_degree, values.averaged]
-            for name, values in (("random", found.random), ("minimiser", found.minimiser))
+            [kind, values.printed, values.predicted, values.by_degree, values.averaged]
+            for kind, values in (("random", found.random), ("minimiser", found.minimiser))
         ],
     )
     rows: Rows = [
@@ -118,33 +146,16 @@ def show_factorisation(
         ["angle to those of the undirected graph, degrees", found.descent.printed_angle],
         ["eigengap", found.descent.eigengap],
     ]
-    _print_found(f"minimiser in {dimensions} dimensions", rows, found.verdict)
+    _print_quantities(f"minimiser in {found.dimensions} dimensions", rows)
 
 
-@app.command("similarity")
-@takes_options
-def show_similarity(
-    graph: GraphArgument = DEFAULT,
-    *,
-    options: GraphOptions,
-    labels: LabelsOption = None,
-    dimensions: DimensionsOption = 32,
-    layer: Selecting,
-    shown: Shown,
-) -> None:
-    """Theorem 2: inner products within and between classes against 1 - phi."""
-    from spgcl.theory.similarity import similarity
-
-    loaded = _labelled(graph, options, labels, shown)
-    found = similarity(loaded.graph, loaded.labels, dimensions=dimensions, **asdict(layer))
-    if _is_passed_on("similarity", loaded, found, shown):
-        return
+def _print_similarity(name: str, found: "Similarity") -> None:
     print_table(
-        f"Theorem 2 on {loaded.name}: inner products of the minimiser",
+        f"Theorem 2 on {name}: inner products of the minimiser",
         ["pairs", "same class", "other", "gap", "difference of sums"],
         [
-            [name, pairs.same, pairs.other, pairs.gap, pairs.difference]
-            for name, pairs in found.by_drawing.items()
+            [kind, pairs.same, pairs.other, pairs.gap, pairs.difference]
+            for kind, pairs in found.by_drawing.items()
         ],
     )
     rows: Rows = [
@@ -152,28 +163,10 @@ def show_similarity(
         ["phi as printed, over all pairs", found.phi_printed],
         ["loss left, relative to Z = 0", found.loss_fraction],
     ]
-    _print_found("transformed graph", rows, found.verdict)
+    _print_quantities("transformed graph", rows)
 
 
-@app.command("bound")
-@takes_options
-def show_bound(
-    graph: GraphArgument = DEFAULT,
-    *,
-    options: GraphOptions,
-    labels: LabelsOption = None,
-    dimensions: DimensionsOption = 32,
-    delta: DeltaOption = 0.05,
-    layer: Selecting,
-    shown: Shown,
-) -> None:
-    """Theorem 3: the bound on the error of a linear classifier, and the error."""
-    from spgcl.theory.bound import bound
-
-    loaded = _labelled(graph, options, labels, shown)
-    found = bound(loaded.graph, loaded.labels, dimensions=dimensions, delta=delta, **asdict(layer))
-    if _is_passed_on("bound", loaded, found, shown):
-        return
+def _print_bound(name: str, found: "Bound") -> None:
     rows: Rows = [
         ["phi", found.phi],
         ["lambda_K+1", found.eigenvalue],
@@ -183,48 +176,16 @@ def show_bound(
         ["R", found.radius],
         ["c", found.slope],
         ["tau", found.tau],
-        *([name, value] for name, value in found.compared.items()),
+        *([quantity, value] for quantity, value in found.compared.items()),
         ["nodes in a wrong class", found.misclassified],
         ["norm of the classifier", found.classifier_norm],
         ["its bound 1 / (1 - lambda_K)", found.norm_bound],
     ]
-    _print_found(f"Theorem 3 on {loaded.name}, {dimensions} dimensions", rows, found.verdict)
+    _print_quantities(f"Theorem 3 on {name}, {found.dimensions} dimensions", rows)
 
 
-def _resolved(graph: str, options: GraphOptions, labels: Path | None, shown: Shown) -> "Loaded":
-    from spgcl.runs.sources import resolve
-
-    if shown.plot:
-        from spgcl.experiments.theorems import require_drawable
-
-        require_drawable(shown.plot)
-    loaded = resolve(graph, options, labels)
-    for remark in loaded.graph.notes:
-        note(remark)
-    return loaded
-
-
-def _labelled(graph: str, options: GraphOptions, labels: Path | None, shown: Shown) -> "Loaded":
-    loaded = _resolved(graph, options, labels, shown)
-    if loaded.labels is None:
-        raise InputError(f"{graph} has no labels, which this theorem is about; give them by --labels FILE")
-    return loaded
-
-
-def _is_passed_on(theorem: str, loaded: "Loaded", found: Any, shown: Shown) -> bool:
-    """Draw the plot if there is to be one, and print JSON if that is asked for; whether it was."""
-    if shown.plot:
-        from spgcl.experiments.theorems import draw
-
-        draw(found, shown.plot, loaded.name)
-    if shown.json:
-        print_json({"theorem": theorem, "name": loaded.name, **found.as_record()})
-    return shown.json
-
-
-def _print_found(title: str, rows: Rows, verdict: list[str]) -> None:
+def _print_quantities(title: str, rows: Rows) -> None:
     print_table(title, ["quantity", "value"], rows)
-    print(*verdict, sep="\n")
 
 
 def _level_rows(levels: Sequence["Level"]) -> Rows:
@@ -236,3 +197,29 @@ def _level_rows(levels: Sequence["Level"]) -> Rows:
         ]
         for level in levels
     ]
+
+
+_THEOREMS: dict[str, tuple[type[Asked], Callable[[str, Any], None], str]] = {
+    "concentration": (
+        OfDegrees,
+        _print_concentration,
+        "Theorem 1: deviations from expectations against their bounds, as degrees grow.",
+    ),
+    "factorisation": (
+        OfPairs,
+        _print_factorisation,
+        "Lemmas 1 and 2: the contrastive loss as a matrix factorisation, and its minimiser.",
+    ),
+    "similarity": (
+        OfClasses,
+        _print_similarity,
+        "Theorem 2: inner products within and between classes against 1 - phi.",
+    ),
+    "bound": (
+        OfErrors,
+        _print_bound,
+        "Theorem 3: the bound on the error of a linear classifier, and the error.",
+    ),
+}
+for _theorem, _row in _THEOREMS.items():
+    _add_command(_theorem, *_row)

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spgcl.errors import InputError
-from spgcl.evaluation.checks import checked_classes
 from spgcl.graph import Graph
+from spgcl.theory.deviations import require_delta
 from spgcl.theory.layer import SLOPE, TAU, Layer
 from spgcl.theory.spectrum import leading
-from spgcl.theory.transformed import disagreement, transform
+from spgcl.theory.transformed import disagreement, transform_labelled
 
 # A Laplacian eigenvalue below this is 0 up to rounding.
 _ZERO = 1e-9
@@ -99,13 +99,7 @@ def _judged(name: str, value: float) -> str:
 
 
 def bound(
-    graph: Graph,
-    labels: Any,
-    *,
-    positives: int = 5,
-    dimensions: int = 32,
-    delta: float = 0.05,
-    seed: int = 0,
+    graph: Graph, labels: Any, *, positives: int = 5, dimensions: int = 32, delta: float = 0.05, seed: int = 0
 ) -> Bound:
     """Theorem 3 on a graph: its bound, and the error of the best linear classifier.
 
@@ -117,16 +111,13 @@ def bound(
         delta: Probability with which the printed bound may fail.
         seed: Decides the weights of the layer.
     """
-    values, num_classes = checked_classes(labels, graph.num_nodes)
-    if not 0 < delta < 1:
-        raise InputError(f"delta is {delta}; a probability between 0 and 1 is needed")
-    transformed = transform(graph, positives=positives, seed=seed, among=values >= 0)
+    require_delta(delta)
+    transformed, kept, num_classes = transform_labelled(graph, labels, positives=positives, seed=seed)
     adjacency, layer = transformed.adjacency, transformed.layer
     if not 1 <= dimensions < transformed.num_nodes:
         raise InputError(
             f"dimensions is {dimensions}; {transformed.num_nodes} nodes need 1 to {transformed.num_nodes - 1}"
         )
-    kept = values[transformed.nodes]
     spectrum = leading(adjacency, dimensions + 1)
     # Z*: where 1 - lambda_k is negative, the factorisation leaves the dimension empty.
     used = spectrum.values[:dimensions] > _ZERO

@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spgcl.errors import InputError
 from spgcl.evaluation.checks import checked_classes
 from spgcl.evaluation.statistics import class_mixing
 from spgcl.graph import Graph
 from spgcl.theory.assumption import fitted
-from spgcl.theory.deviations import Level, drawn_level, own_levels
+from spgcl.theory.deviations import Level, drawn_level, own_levels, require_delta
 from spgcl.theory.layer import random_layer
 
 Matrix = NDArray[np.float64]
@@ -87,13 +86,7 @@ class Concentration:
 
 
 def concentration(
-    graph: Graph,
-    labels: Any,
-    *,
-    delta: float = 0.05,
-    width: int = 16,
-    draws: int = 500,
-    seed: int = 0,
+    graph: Graph, labels: Any, *, delta: float = 0.05, width: int = 16, draws: int = 500, seed: int = 0
 ) -> Concentration:
     """Theorem 1 on a graph: deviations of the outputs of a random layer against their bounds.
 
@@ -109,8 +102,7 @@ def concentration(
         seed: Decides the weights and the draws.
     """
     values, num_classes = checked_classes(labels, graph.num_nodes)
-    if not 0 < delta < 1:
-        raise InputError(f"delta is {delta}; a probability between 0 and 1 is needed")
+    require_delta(delta)
     layer = random_layer(graph, width, seed)
     model = fitted(layer, class_mixing(graph, values), values)
     generator = np.random.default_rng(seed)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spgcl.errors import InputError
 from spgcl.theory.layer import SLOPE, TAU, Layer
 
 Matrix = NDArray[np.float64]
@@ -40,6 +41,12 @@ class Level:
     product_within: float | None
     printed_bound: float | None
     printed_within: float | None
+
+
+def require_delta(delta: float) -> None:
+    """Refuse what is no probability with which a bound may fail."""
+    if not 0 < delta < 1:
+        raise InputError(f"delta is {delta}; a probability between 0 and 1 is needed")
 
 
 def node_bounds(layer: Layer, degrees: NDArray[Any], delta: float) -> Matrix:

@@ -7,10 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spgcl.errors import InputError
-from spgcl.evaluation.checks import checked_classes
 from spgcl.graph import Graph
 from spgcl.theory.spectrum import leading
-from spgcl.theory.transformed import disagreement, symmetric_normalised, transform
+from spgcl.theory.transformed import disagreement, symmetric_normalised, transform_labelled
 
 
 @dataclass(frozen=True)
@@ -111,9 +110,7 @@ def similarity(
         dimensions: Columns of the minimiser, K in the paper.
         seed: Decides the weights of the layer.
     """
-    values, _ = checked_classes(labels, graph.num_nodes)
-    transformed = transform(graph, positives=positives, seed=seed, among=values >= 0)
-    kept = values[transformed.nodes]
+    transformed, kept, _ = transform_labelled(graph, labels, positives=positives, seed=seed)
     if len(np.unique(kept)) < 2:
         raise InputError("the nodes that can be compared have one class only; two are needed")
     adjacency = transformed.adjacency

@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from spgcl.errors import InputError
+from spgcl.evaluation.checks import checked_classes
 from spgcl.evaluation.neighbours import nearest_nodes
 from spgcl.graph import Graph
 from spgcl.theory.layer import Layer, random_layer
@@ -67,6 +69,15 @@ def transform(
             f"positives is {positives}; with {len(nodes)} nodes to compare it must be 1 to {len(nodes) - 1}"
         )
     return Transformed(nodes, nearest_nodes(layer.outputs[nodes], positives)[0], layer)
+
+
+def transform_labelled(
+    graph: Graph, labels: Any, *, positives: int, seed: int = 0
+) -> tuple[Transformed, NDArray[np.int64], int]:
+    """The transformed graph among the nodes with a class, their classes, and how many classes there are."""
+    values, num_classes = checked_classes(labels, graph.num_nodes)
+    transformed = transform(graph, positives=positives, seed=seed, among=values >= 0)
+    return transformed, values[transformed.nodes], num_classes
 
 
 def pair_matrix(selected: NDArray[np.int64]) -> sparse.csr_array:
