@@ -26,7 +26,7 @@ from timing.scale import growth_settings, measure_growth
 from timing.speed import OURS, measure_speed, plan_subjects
 from timing.walks import measure_walks
 
-from spgcl.cli.options import given_settings, start_on
+from spgcl.cli.options import Running, given_settings
 from spgcl.cli.output import print_json
 from spgcl.errors import InputError
 from spgcl.experiments.results import append, machine
@@ -168,7 +168,7 @@ def main(words: Sequence[str] | None = None) -> int:
     path = arguments.results or RESULTS / f"{name}.jsonl"
     records = []
     try:
-        device = start_on(arguments.device, arguments.threads)
+        device = Running(arguments.device, arguments.threads).start()
         for record in arguments.measure(arguments, device):
             record |= {"command": command_line("bench.py", path), **machine(device)}
             append(path, record)

@@ -8,15 +8,12 @@ from typing import Annotated, Literal
 import typer
 
 from spgcl.cli.options import (
-    DeviceOption,
     GraphArgument,
-    JsonOption,
     LabelsOption,
     MetricOption,
+    Running,
     SplitsOption,
-    ThreadsOption,
     given_settings,
-    start_on,
     takes_options,
 )
 from spgcl.cli.output import note, print_json, print_table
@@ -63,9 +60,7 @@ def compare(
     *,
     asked: CompareOptions,
     options: GraphOptions,
-    device: DeviceOption = "auto",
-    threads: ThreadsOption = None,
-    json: JsonOption = False,
+    running: Running,
 ) -> None:
     """Train several methods on one graph and compare them: validation chooses, the test part is read once.
 
@@ -84,7 +79,7 @@ def compare(
     settings, seeds = given_settings(given.pop("set_")), given.pop("retrainings")
     request = Request(
         graph=graph,
-        device=start_on(device, threads),
+        device=running.start(),
         options=options,
         seeds=seeds,
         resume=not asked.overwrite,
@@ -92,9 +87,9 @@ def compare(
     )
     listed = {"methods": names} if names != [""] else {}
     contest = Contest(request, settings=settings, asked=scoring, **listed)
-    record = train_and_compare(contest, partial(watched, quiet=json))
+    record = train_and_compare(contest, partial(watched, quiet=running.json))
     record["report"] = write_comparison(record, note)
-    if json:
+    if running.json:
         print_json(record)
         return
     _show(record)

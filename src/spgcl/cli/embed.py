@@ -5,14 +5,7 @@ from typing import Annotated
 
 import typer
 
-from spgcl.cli.options import (
-    DeviceOption,
-    GraphArgument,
-    JsonOption,
-    RunArgument,
-    ThreadsOption,
-    takes_options,
-)
+from spgcl.cli.options import GraphArgument, RunArgument, Running, takes_options
 from spgcl.cli.output import print_json
 from spgcl.runs.options import GraphOptions
 
@@ -25,9 +18,7 @@ def embed(
     *,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")] = False,
     options: GraphOptions,
-    device: DeviceOption = "auto",
-    threads: ThreadsOption = None,
-    json: JsonOption = False,
+    running: Running,
 ) -> None:
     """Embed a graph, old and new nodes alike, with the weights of a run and without training."""
     from spgcl.io import require_free, write_embedding_file
@@ -35,11 +26,11 @@ def embed(
     from spgcl.runs.plane import principal_plane
 
     require_free(out, overwrite=overwrite)
-    read, embeddings = embed_graph(run, graph, options, device=device, threads=threads)
+    read, embeddings = embed_graph(run, graph, options, device=running.device, threads=running.threads)
     plane = principal_plane(embeddings) if out.suffix == ".parquet" else None
     write_embedding_file(out, embeddings, read.node_ids, coordinates=plane)
     nodes, width = embeddings.shape
-    if json:
+    if running.json:
         print_json({"run": str(run), "file": str(out), "nodes": nodes, "width": width})
     else:
         print(f"{nodes:,} vectors of width {width} written to {out}")

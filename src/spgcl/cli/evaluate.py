@@ -7,19 +7,17 @@ from typing import Annotated, Any, Literal
 import typer
 
 from spgcl.cli.options import (
-    DeviceOption,
-    JsonOption,
-    LabelOption,
-    LabelsOption,
+    LabelOptions,
     MetricOption,
+    Running,
     SplitsOption,
-    ThreadsOption,
-    start_on,
+    takes_options,
 )
 from spgcl.cli.output import print_json, print_table, print_verdict
 from spgcl.face.progress import Update, progress_line
 
 
+@takes_options
 def evaluate(
     run: Annotated[Path, typer.Argument(help="A run folder, or one that holds several retrainings.")],
     protocol: Annotated[
@@ -28,8 +26,8 @@ def evaluate(
             "--protocol", help="paper: 1000 epochs of Adam; tuned: L2 penalty chosen on validation nodes."
         ),
     ] = "paper",
-    labels: LabelsOption = None,
-    label: LabelOption = None,
+    *,
+    given: LabelOptions,
     id_: Annotated[
         str | None, typer.Option("--id", help="Column of node ids in labels (default: that of the run).")
     ] = None,
@@ -39,24 +37,22 @@ def evaluate(
         str | None,
         typer.Option("--only", help="Parts to compute: probe,baselines,knn,clustering,links,reliability."),
     ] = None,
-    device: DeviceOption = "auto",
-    threads: ThreadsOption = None,
-    json: JsonOption = False,
+    running: Running,
 ) -> None:
     """Score a run's embeddings with labels that training never saw, or say what can be said without."""
     from spgcl.runs.evaluate import PARTS, Asked
     from spgcl.runs.evaluate import evaluate as score
 
-    start_on("cpu", threads)
+    running.start()
     parts = tuple(only.split(",")) if only else PARTS
-    asked = Asked(protocol, labels, label, id_, metric, splits, parts)
-    with progress_line(f"probe of {run}", total=1.0, amount="fraction", quiet=json) as update:
-        evaluated = score(run, asked, device, update and partial(_advance, update))
+    asked = Asked(protocol, given.labels, given.label, id_, metric, splits, parts)
+    with progress_line(f"probe of {run}", total=1.0, amount="fraction", quiet=running.json) as update:
+        evaluated = score(run, asked, running.device, update and partial(_advance, update))
     try:
         evaluated.write()
     finally:
         # Scores took a while to compute: they are printed even if they cannot be written.
-        if json:
+        if running.json:
             print_json(evaluated.record)
         else:
             _show(evaluated.record)

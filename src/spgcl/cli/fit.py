@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from spgcl.cli.options import (
-    DeviceOption,
     GraphArgument,
-    JsonOption,
     LabelsOption,
+    Running,
     SetOption,
-    ThreadsOption,
     given_settings,
-    start_on,
     takes_options,
 )
 from spgcl.cli.output import note, print_json, print_table
@@ -95,11 +92,9 @@ def fit(
     *,
     asked: FitOptions,
     options: GraphOptions,
-    device: DeviceOption = "auto",
-    threads: ThreadsOption = None,
+    running: Running,
     precision: PrecisionOption = "auto",
     deterministic: DeterministicOption = False,
-    json: JsonOption = False,
 ) -> None:
     """Train on a graph and write weights, embeddings and a record; only supervised methods use labels."""
     from spgcl.runs.plan import Request
@@ -112,7 +107,7 @@ def fit(
     address, name = given.pop("address"), given.pop("engine")
     request = Request(
         graph=graph,
-        device=start_on(device, threads),
+        device=running.start(),
         options=options,
         settings=given_settings(pairs, steps),
         precision=precision,
@@ -120,13 +115,13 @@ def fit(
         command=("spgcl", *context.obj),
         **given,
     )
-    page_on = device if report else None
+    page_on = running.device if report else None
     with engine_of(name, request.workers, address, follow) as engine:
         if isinstance(engine, Together) and not engine.leads:
             follow_all(engine.group)
             return
         request = replace(request, workers=engine.count)
-        show = _train(request, save_every, observe_every, engine, page_on=page_on, as_json=json)
+        show = _train(request, save_every, observe_every, engine, page_on=page_on, as_json=running.json)
     # Now that nothing else prints.
     show()
 

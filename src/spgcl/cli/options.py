@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import Field, fields, is_dataclass
+from dataclasses import Field, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -24,9 +24,6 @@ DeviceOption = Annotated[
 LabelsOption = Annotated[
     Path | None, typer.Option("--labels", help="Labels by node id: .csv, .tsv, .parquet or .npy.")
 ]
-LabelOption = Annotated[
-    str | None, typer.Option("--label", help="Column of classes in labels (default: the only other one).")
-]
 SplitsOption = Annotated[
     str | None,
     typer.Option("--splits", help="60/20/20 (percent), 5-fold, or a file: parts by node id, .npz masks."),
@@ -36,6 +33,33 @@ MetricOption = Annotated[
     typer.Option("--metric", help="What validation chooses by and test is scored by (default: accuracy)."),
 ]
 SetOption = Annotated[list[str] | None, typer.Option("--set", help="A hyper-parameter, name=value.")]
+
+
+@dataclass(frozen=True)
+class Running:
+    """Where a command computes, and how it answers."""
+
+    device: DeviceOption = "auto"
+    threads: ThreadsOption = None
+    json: JsonOption = False
+
+    def start(self) -> "torch.device":
+        """Set the threads and choose the device."""
+        from spgcl.engine.device import choose_device, use_threads
+
+        if self.threads:
+            use_threads(self.threads)
+        return choose_device(self.device)
+
+
+@dataclass(frozen=True)
+class LabelOptions:
+    """A file of labels, and its column of classes."""
+
+    labels: LabelsOption = None
+    label: Annotated[
+        str | None, typer.Option("--label", help="Column of classes in labels (default: the only other one).")
+    ] = None
 
 
 def takes_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -86,12 +110,3 @@ def given_settings(pairs: list[str] | None, steps: int | None = None) -> dict[st
             f"--steps {steps} and --set steps={given['steps']} contradict each other; leave one out"
         )
     return {**given, "steps": steps}
-
-
-def start_on(device: str, threads: int | None) -> "torch.device":
-    """Set the threads and choose the device."""
-    from spgcl.engine.device import choose_device, use_threads
-
-    if threads:
-        use_threads(threads)
-    return choose_device(device)
