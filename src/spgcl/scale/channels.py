@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -12,17 +13,11 @@ from torch import Tensor
 
 from spgcl.graph.propagate import looped_rows
 from spgcl.methods.method import Prepared
-from spgcl.methods.parts.channels import (
-    OWN_IN_REGION,
-    REGION_HOPS,
-    degree_centres,
-    nearness,
-    unit,
-)
+from spgcl.methods.parts.channels import OWN_IN_REGION, REGION_HOPS, degree_centres, nearness, unit
 from spgcl.scale.arrays import DiskArray
 from spgcl.scale.derived import Block, Derived, Workers
 from spgcl.scale.embed import weights_digest
-from spgcl.scale.propagate import Matrix, Product
+from spgcl.scale.propagate import Matrix, product_block
 from spgcl.scale.sample import sampled_graph
 from spgcl.scale.store import Store
 
@@ -47,43 +42,21 @@ class JoinsChannels(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Scaled:
+def scaled_block(method: JoinsChannels, store: Store, index: int) -> Tensor:
     """A block of features as channels begin with them."""
-
-    method: JoinsChannels
-
-    def __call__(self, store: Store, index: int) -> NDArray[Any]:
-        """The rows of the block."""
-        start, stop = store.bounds[index]
-        rows = np.array(store.features[start:stop], dtype=np.float32)
-        found: NDArray[Any] = self.method.scaled_rows(rows).numpy()
-        return found
+    start, stop = store.bounds[index]
+    return method.scaled_rows(np.array(store.features[start:stop], dtype=np.float32))
 
 
-@dataclass(frozen=True)
-class Degrees:
+def degree_block(centres: Tensor, store: Store, index: int) -> Tensor:
     """A block of degrees, as nearness to the centres."""
-
-    centres: Tensor
-
-    def __call__(self, store: Store, index: int) -> NDArray[Any]:
-        """The rows of the block."""
-        found: NDArray[Any] = nearness(_log_degrees(store, *store.bounds[index]), self.centres).numpy()
-        return found
+    return nearness(_log_degrees(store, *store.bounds[index]), centres)
 
 
-@dataclass(frozen=True)
-class Sum:
+def sum_block(one: DiskArray, other: DiskArray, store: Store, index: int) -> NDArray[Any]:
     """A block of the sum of two arrays."""
-
-    one: DiskArray
-    other: DiskArray
-
-    def __call__(self, store: Store, index: int) -> NDArray[Any]:
-        """The rows of the block."""
-        block = slice(*store.bounds[index])
-        return np.asarray(self.one.mapped[block] + self.other.mapped[block])
+    block = slice(*store.bounds[index])
+    return np.asarray(one.mapped[block] + other.mapped[block])
 
 
 @dataclass(frozen=True)
@@ -95,15 +68,14 @@ class Join:
     region: DiskArray
     degrees: tuple[DiskArray, ...]
 
-    def __call__(self, store: Store, index: int) -> NDArray[Any]:
+    def __call__(self, store: Store, index: int) -> Tensor:
         """The rows of the block."""
         block = slice(*store.bounds[index])
         own, *near = (torch.from_numpy(np.array(part.mapped[block])) for part in self.features)
         region = torch.from_numpy(self.region.mapped[block] / np.float32(REGION_HOPS))
         degrees = torch.from_numpy(np.hstack([part.mapped[block] for part in self.degrees]))
         parts = [own, *near, region.add_(own, alpha=OWN_IN_REGION), degrees - self.method.degree_means]
-        found: NDArray[Any] = self.method.combined(map(unit, parts), len(own)).numpy()
-        return found
+        return self.method.combined(map(unit, parts), len(own))
 
 
 def learned(store: Store, method: JoinsChannels) -> Prepared:
@@ -122,9 +94,9 @@ def joined(store: Store, method: JoinsChannels, folder: Path, workers: Workers) 
         return Derived(folder, name, f"{origin} {name}", "<f4", width).compute(store, block, workers)
 
     def product(name: str, matrix: Matrix, factor: DiskArray) -> DiskArray:
-        return made(name, Product(matrix, factor), factor.described.shape[1])
+        return made(name, partial(product_block, matrix, factor), factor.described.shape[1])
 
-    first = Scaled(method)
+    first = partial(scaled_block, method)
     own = made("own", first, first(store, 0).shape[1])
     hops = [product("hop-1", "smoothing", own)]
     hops.append(product("hop-2", "smoothing", hops[0]))
@@ -133,10 +105,10 @@ def joined(store: Store, method: JoinsChannels, folder: Path, workers: Workers) 
     total, current = hops[0], hops[0]
     for number in range(2, REGION_HOPS + 1):
         current = hops[1] if number == 2 else product(f"hop-{number}", "smoothing", current)
-        total = made(f"sum-{number}", Sum(total, current), total.described.shape[1])
+        total = made(f"sum-{number}", partial(sum_block, total, current), total.described.shape[1])
         if workers.leads:
             _forget(folder, f"hop-{number - 1}" if number > 3 else None, f"sum-{number - 1}")
-    degrees = [made("degrees", Degrees(method.centres), len(method.centres))]
+    degrees = [made("degrees", partial(degree_block, method.centres), len(method.centres))]
     degrees += [product("near-degrees", "transitions", degrees[0])]
     degrees += [product("far-degrees", "transitions", degrees[1])]
     means = [_column_means(store, part) for part in degrees]

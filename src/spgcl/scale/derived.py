@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spgcl.errors import InputError
 from spgcl.files import locked
 from spgcl.scale.arrays import BlockFile, Description, DiskArray, write_block, write_json
 from spgcl.scale.store import Store, open_store
 
-# Computes the rows of the block of an index. It may be sent to another process.
-Block = Callable[[Store, int], NDArray[Any]]
+# Computes the rows of the block of an index, as an array or a tensor. It may be sent to another process.
+Block = Callable[[Store, int], Any]
 Task = Callable[[int], int]
 
 
@@ -130,7 +129,7 @@ class _Write:
 
     def __call__(self, index: int) -> int:
         store = opened(self.folder, self.digest)
-        rows = self.block(store, index).astype(self.dtype, copy=False)
+        rows = np.asarray(self.block(store, index), dtype=self.dtype)
         return write_block(self.path, store.bounds[index][0], rows)
 
 

@@ -2,13 +2,13 @@
 
 import hashlib
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from spgcl.engine.convolutions import MESSAGE_PASSING, Convolution
 from spgcl.engine.encoders import Encoder
@@ -21,45 +21,33 @@ from spgcl.scale.propagate import features_of, matrix_rows, smoothed, times
 from spgcl.scale.store import Store
 
 
-@dataclass(frozen=True)
-class Layer:
+def layer_block(
+    encoder: Encoder, layer: int, inputs: DiskArray, propagates: bool, store: Store, index: int
+) -> Tensor:
     """A block of the output of a layer.
 
-    Attributes:
+    Args:
+        encoder: Has the layer.
+        layer: Which one.
         inputs: All rows of the layer before; of the first layer of a GCN, features propagated once.
         propagates: Whether the inputs are still to be propagated.
+        store: The graph.
+        index: Of the block.
     """
-
-    encoder: Encoder
-    index: int
-    inputs: DiskArray
-    propagates: bool
-
-    def __call__(self, store: Store, index: int) -> NDArray[Any]:
-        """The rows of the block."""
-        start, stop = store.bounds[index]
-        if self.propagates:
-            rows = times(matrix_rows(store, "smoothing", start, stop), self.inputs)
-        else:
-            rows = torch.from_numpy(np.array(self.inputs.mapped[start:stop], dtype=np.float32))
-        found: NDArray[Any] = self.encoder.layer_output(self.index, rows).numpy()
-        return found
+    start, stop = store.bounds[index]
+    if propagates:
+        rows = times(matrix_rows(store, "smoothing", start, stop), inputs)
+    else:
+        rows = torch.from_numpy(np.array(inputs.mapped[start:stop], dtype=np.float32))
+    return encoder.layer_output(layer, rows)
 
 
-@dataclass(frozen=True)
-class WholeNeighbourhoods:
+@torch.no_grad()
+def neighbourhood_block(encoder: Encoder, normalised: bool, store: Store, index: int) -> Tensor:
     """A block of the embeddings of a message-passing encoder, from all rows that it depends on."""
-
-    encoder: Encoder
-    normalised: bool
-
-    def __call__(self, store: Store, index: int) -> NDArray[Any]:
-        """The rows of the block."""
-        tensors = mapped_tensors(store, Here(), normalise_features=self.normalised)
-        parts = torch.split(torch.arange(*store.bounds[index]), 4096)
-        with torch.no_grad():
-            found: NDArray[Any] = torch.cat([self.encoder(tensors, rows, None) for rows in parts]).numpy()
-        return found
+    tensors = mapped_tensors(store, Here(), normalise_features=normalised)
+    parts = torch.split(torch.arange(*store.bounds[index]), 4096)
+    return torch.cat([encoder(tensors, rows, None) for rows in parts])
 
 
 def encoded(
@@ -74,17 +62,17 @@ def encoded(
     if encoder.kind in MESSAGE_PASSING:
         # What all blocks read is made before they are computed, perhaps elsewhere.
         mapped_tensors(store, workers, normalise_features=normalised)
-        return WholeNeighbourhoods(encoder, normalised), origin
+        return partial(neighbourhood_block, encoder, normalised), origin
     if encoder.kind == "mlp":
         current = features_of(store, workers, normalised=normalised)
     else:
         current = smoothed(store, 1, workers, normalised=normalised)
     widths = [len(cast(Convolution, layer).bias) for layer in encoder.convolutions]
-    block: Block = Layer(encoder, 0, current, propagates=False)
+    block: Block = partial(layer_block, encoder, 0, current, False)
     for index in range(1, len(widths)):
         made = Derived(layers, f"layer-{index}", f"{origin} {index}", "<f4", widths[index - 1])
         current = made.compute(store, block, workers)
-        block = Layer(encoder, index, current, propagates=encoder.kind != "mlp")
+        block = partial(layer_block, encoder, index, current, encoder.kind != "mlp")
     return block, origin
 
 
@@ -100,7 +88,7 @@ class _WriteShard:
 
     def __call__(self, index: int) -> int:
         store = opened(self.folder, self.digest)
-        rows = self.block(store, index)
+        rows = np.asarray(self.block(store, index))
         if not np.isfinite(rows).all():
             raise InputError("the embeddings are not finite; lower learning_rate or check the features")
         start, stop = store.bounds[index]

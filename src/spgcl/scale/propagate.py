@@ -1,6 +1,6 @@
 """Sparse products with a graph on disk, some rows at a time: features carried along edges for k hops."""
 
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -20,40 +20,28 @@ Matrix = Literal["smoothing", "transitions"]
 _CPU = torch.device("cpu")
 
 
-@dataclass(frozen=True)
-class Product:
+def product_block(matrix: Matrix, factor: DiskArray, store: Store, index: int) -> Tensor:
     """A block of a product of the graph's matrix with an array on disk."""
-
-    matrix: Matrix
-    factor: DiskArray
-
-    def __call__(self, store: Store, index: int) -> NDArray[Any]:
-        """The rows of the block."""
-        rows = matrix_rows(store, self.matrix, *store.bounds[index])
-        return times(rows, self.factor).numpy()
+    return times(matrix_rows(store, matrix, *store.bounds[index]), factor)
 
 
-@dataclass(frozen=True)
-class DividedBySums:
+def divided_block(store: Store, index: int) -> NDArray[Any]:
     """A block of the features, rows divided by the sum of their absolute values."""
-
-    def __call__(self, store: Store, index: int) -> NDArray[Any]:
-        """The rows of the block."""
-        start, stop = store.bounds[index]
-        return np.asarray(divided_by_row_sums(np.array(store.features[start:stop], dtype=np.float32)))
+    start, stop = store.bounds[index]
+    return np.asarray(divided_by_row_sums(np.array(store.features[start:stop], dtype=np.float32)))
 
 
 def features_of(store: Store, workers: Workers, *, normalised: bool) -> DiskArray:
     """The features of a store, or those divided by row sums."""
     if not normalised:
         return store.arrays["features"]
-    return _derived(store, "features-l1", store.num_features).compute(store, DividedBySums(), workers)
+    return _derived(store, "features-l1", store.num_features).compute(store, divided_block, workers)
 
 
 def hop(store: Store, matrix: Matrix, factor: DiskArray, name: str, workers: Workers) -> DiskArray:
     """One product, as an array of that name."""
     width = factor.described.shape[1]
-    return _derived(store, name, width).compute(store, Product(matrix, factor), workers)
+    return _derived(store, name, width).compute(store, partial(product_block, matrix, factor), workers)
 
 
 def smoothed(store: Store, hops: int, workers: Workers, *, normalised: bool = False) -> DiskArray:
