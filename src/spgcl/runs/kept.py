@@ -58,7 +58,7 @@ def given_in_memory(graph: Any, options: GraphOptions, features: Any, labels: An
         loaded = Loaded(name, read_given(graph, options, features), kept=True)
     if labels is None:
         return loaded
-    return with_labels(loaded, labels, label=options.label, id_column=options.id, if_there=True)
+    return with_labels(loaded, labels, label_column=options.label, id_column=options.id, if_there=True)
 
 
 def _is_known(graph: Any) -> bool:

@@ -97,7 +97,9 @@ def resolve(
     if labels is not None:
         # If the features are a table, `id` may name a column of that table only.
         optional = options.features is not None and suffix_of(options.features) in TABLES
-        return with_labels(loaded, labels, label=options.label, id_column=options.id, if_there=optional)
+        return with_labels(
+            loaded, labels, label_column=options.label, id_column=options.id, if_there=optional
+        )
     if options.label is not None:
         raise InputError(f"--label {options.label} names a column of labels; give their file (--labels FILE)")
     return loaded if loaded.path is None else _with_stored_labels(loaded, loaded.path)
@@ -223,7 +225,7 @@ def resolve_recorded(
     if labels is None:
         raise InputError("--label and --id name columns of labels; give their file (--labels FILE)")
     loaded = resolve_graph(name, replace(options, label=None), on_disk=True)
-    return with_labels(loaded, labels, label=label or options.label, id_column=id_column or options.id)
+    return with_labels(loaded, labels, label_column=label or options.label, id_column=id_column or options.id)
 
 
 def source_of(folder: Path, graph: dict[str, Any]) -> str:
@@ -242,18 +244,9 @@ def _from_dataset(name: str, options: GraphOptions) -> Loaded:
     return Loaded(name, dataset.graph, dataset.labels, dataset.splits, dataset.metric, dataset.class_names)
 
 
-def with_labels(
-    loaded: Loaded,
-    labels: Any,
-    *,
-    label: str | None = None,
-    id_column: str | None = None,
-    if_there: bool = False,
-) -> Loaded:
+def with_labels(loaded: Loaded, labels: Any, **columns: Any) -> Loaded:
     """The same graph with labels from a file or in memory, and without splits; see `spgcl.io.read_labels`."""
-    values, class_names = read_labels(
-        labels, loaded.graph, id_column=id_column, label_column=label, if_there=if_there
-    )
+    values, class_names = read_labels(labels, loaded.graph, **columns)
     origin = labels if isinstance(labels, str | PathLike) else "the labels"
     _note_unlabelled(values, class_names, origin)
     kept = loaded.kept
