@@ -23,3 +23,10 @@ def graph_and_store(folder, *, half=False, **shape):
     graph: Graph = make_graph(**{"num_nodes": 100, "num_edges": 400, **shape})
     store = store_of(folder, graph, half=half)
     return store.load(), store
+
+
+def results_of(run):
+    """The files of a run, without the record of how it came about."""
+    found = {str(path.relative_to(run)): path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    assert "model.safetensors" in found and found.pop("run.json")
+    return found

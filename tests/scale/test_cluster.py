@@ -1,6 +1,7 @@
 """A real Ray cluster of two nodes on this machine, whose processes are killed while they work."""
 
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 from commands import answer, refusal, settings
 from graphs import make_graph
-from stores import store_of
+from stores import results_of, store_of
 
 from spgcl.io.shards import shard
 
@@ -87,6 +88,18 @@ def test_killed_processes_change_nothing(capsys, tmp_path, address):
     thread.join()
     assert killed == [doing for doing, _ in moments]
     answer(capsys, *fit, *ray, "--out", whole)
-    for path in whole.rglob("*"):
-        if path.is_file() and path.name != "run.json":
-            assert (out / path.relative_to(whole)).read_bytes() == path.read_bytes(), path
+    assert results_of(out) == results_of(whole)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_one_worker_is_the_plain_run(capsys, tmp_path, address):
+    store = store_of(tmp_path, make_graph(400, num_edges=1600), block_rows=64)
+    fit = ("fit", store.folder, *ON_DISK, *SMALL, "--method", "spgcl", "--steps", 20)
+    answer(capsys, *fit, "--out", tmp_path / "plain")
+    # What both compute from the store, each of them does.
+    shutil.rmtree(store.folder / "derived")
+    answer(
+        capsys, *fit, "--engine", "ray", "--workers", 1, "--address", address, "--out", tmp_path / "worker"
+    )
+    assert results_of(tmp_path / "worker") == results_of(tmp_path / "plain")

@@ -8,9 +8,9 @@ import time
 
 import numpy as np
 import pytest
-from commands import settings
+from commands import answer, settings
 from graphs import CPU
-from stores import graph_and_store
+from stores import graph_and_store, results_of
 
 from spgcl.io.embeddings import read_embeddings
 from spgcl.methods import create
@@ -61,7 +61,7 @@ def trained_alone(store, ranks):
 
 
 def launch(store, out, *more, count=2):
-    given = settings(**SETTINGS)
+    given = ("--method", "spgcl", *settings(**SETTINGS))
     command = ["-m", "torch.distributed.run", "--nproc-per-node", count, "-m", "spgcl", "fit", store.folder]
     return subprocess.Popen(
         [sys.executable, *map(str, [*command, "--out", out, *FIT, *given, *more])],
@@ -89,3 +89,13 @@ def test_two_processes_average_their_gradients_and_continue_after_a_kill(tmp_pat
         np.testing.assert_allclose(found.state_dict()[name], value, rtol=1e-4, atol=1e-5, err_msg=name)
     vectors = found.encoder.embed(found.prepare(store.load(), CPU).graph)
     np.testing.assert_allclose(read_embeddings(out)[0], vectors, rtol=1e-4, atol=1e-5)
+
+
+def test_one_process_of_torchrun_is_the_plain_run(capsys, tmp_path):
+    _, store = graph_and_store(tmp_path, num_nodes=300, num_edges=900)
+    fit = ("fit", store.folder, *FIT, "--method", "spgcl", *settings(**SETTINGS))
+    answer(capsys, *fit, "--out", tmp_path / "plain")
+    process = launch(store, tmp_path / "one", count=1)
+    assert process.wait() == 0, process.communicate()
+    process.communicate()
+    assert results_of(tmp_path / "one") == results_of(tmp_path / "plain")
