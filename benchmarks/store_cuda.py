@@ -58,9 +58,12 @@ def power_law(num_nodes: int, num_entries: int, device: torch.device) -> SparseM
     """D^-1 (A + I) of a random directed graph: degrees fall like a power law, neighbours are uniform."""
     generator = torch.Generator(device).manual_seed(0)
     drawn = torch.rand(num_nodes, generator=generator, device=device).clamp_(min=1e-7).pow_(-0.5)
-    counts = (drawn * ((num_entries - num_nodes) / drawn.sum())).long() + 1
+    # Sums are rounded, not degrees, so that all of them make the number asked for.
+    ends = drawn.cumsum(0, dtype=torch.float64)
+    ends.div_(ends[-1].clone()).mul_(num_entries - num_nodes).ceil_()
     pointers = torch.zeros(num_nodes + 1, dtype=torch.int32, device=device)
-    torch.cumsum(counts, 0, out=pointers[1:])
+    pointers[1:] = ends + torch.arange(1, num_nodes + 1, device=device)
+    counts = pointers.diff()
     total = int(pointers[-1])
     columns = torch.randint(num_nodes, (total,), dtype=torch.int32, generator=generator, device=device)
     columns[pointers[:-1].long()] = torch.arange(num_nodes, dtype=torch.int32, device=device)
