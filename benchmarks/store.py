@@ -7,6 +7,8 @@ python benchmarks/store.py growth 10000000 --memory 2GiB
 python benchmarks/store.py agreement pubmed amazon-computers
 python benchmarks/store.py ranks 1000000
 python benchmarks/store.py rivals 100000 1000000
+
+PecanPy needs an older NumPy: `pip install pecanpy` elsewhere and name that Python in PECANPY_PYTHON.
 """
 
 import argparse
@@ -26,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 from numpy.typing import NDArray
-from pyarrow import parquet
+from pyarrow import csv, parquet
 from record import RESULTS, command_line
 
 from spgcl.experiments.results import append, machine
@@ -227,9 +229,16 @@ def rivals(arguments: argparse.Namespace, folder: Path) -> Iterator[Record]:
         inputs = folder / str(num_nodes)
         inputs.mkdir()
         write_power_law(inputs, num_nodes)
-        for name in ("pyg", "networkx"):
+        for name in ("pyg", "networkx", "pecanpy"):
+            python = os.environ.get("PECANPY_PYTHON") if name == "pecanpy" else sys.executable
+            if python is None:
+                continue
+            if name == "pecanpy":
+                # The format that it reads; it has no Parquet.
+                plain = csv.WriteOptions(include_header=False, delimiter="\t")
+                csv.write_csv(parquet.read_table(inputs / "edges.parquet"), inputs / "edges.edg", plain)
             started = time.perf_counter()
-            command = [sys.executable, str(Path(__file__).with_name("store_rivals.py")), name, str(inputs)]
+            command = [python, str(Path(__file__).with_name("store_rivals.py")), name, str(inputs)]
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
             largest = 0.0
             while process.poll() is None and time.perf_counter() - started < RIVAL_SECONDS:
@@ -245,7 +254,9 @@ def rivals(arguments: argparse.Namespace, folder: Path) -> Iterator[Record]:
                 "outcome": outcome,
                 "seconds": round(time.perf_counter() - started, 1),
                 "resident_mib": round(largest),
-                "phases": json.loads(output) if outcome == "done" else {},
+                "phases": {
+                    name: value for line in output.splitlines() for name, value in json.loads(line).items()
+                },
             }
         shutil.rmtree(inputs)
 

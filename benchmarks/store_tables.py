@@ -118,7 +118,11 @@ def estimate_table(records: Sequence[Record]) -> str:
 
 def rivals_table(records: Sequence[Record]) -> str:
     """What others need for the same graphs, and where they stop."""
-    names = {"pyg": "PyTorch Geometric, whole graph", "networkx": "NetworkX and walks in Python"}
+    names = {
+        "pyg": "PyTorch Geometric, whole graph",
+        "networkx": "NetworkX and walks in Python",
+        "pecanpy": "PecanPy, walks and word2vec",
+    }
     ends = {"done": "", "time": "stopped after its time", "memory": "out of memory"}
     rows = [
         [

@@ -65,6 +65,10 @@ class Workplace:
     """A graph with labels in many formats, a run of each format of embeddings, an unfinished run."""
 
     def __init__(self, home: Path) -> None:
+        from spgcl.face import progress
+
+        # However slow the machine is, only what a command says in the end counts.
+        progress.EVERY = float("inf")
         self.home, self.trial = home, home / "trial"
         generator = np.random.default_rng(0)
         self.edges = np.unique(generator.integers(0, NODES, (60, 2)), axis=0)

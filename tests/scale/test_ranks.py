@@ -61,7 +61,7 @@ def trained_alone(store, ranks):
 
 
 def launch(store, out, *more, count=2):
-    given = ("--method", "spgcl", *settings(**SETTINGS))
+    given = settings(**SETTINGS)
     command = ["-m", "torch.distributed.run", "--nproc-per-node", count, "-m", "spgcl", "fit", store.folder]
     return subprocess.Popen(
         [sys.executable, *map(str, [*command, "--out", out, *FIT, *given, *more])],
@@ -93,7 +93,7 @@ def test_two_processes_average_their_gradients_and_continue_after_a_kill(tmp_pat
 
 def test_one_process_of_torchrun_is_the_plain_run(capsys, tmp_path):
     _, store = graph_and_store(tmp_path, num_nodes=300, num_edges=900)
-    fit = ("fit", store.folder, *FIT, "--method", "spgcl", *settings(**SETTINGS))
+    fit = ("fit", store.folder, *FIT, *settings(**SETTINGS))
     answer(capsys, *fit, "--out", tmp_path / "plain")
     process = launch(store, tmp_path / "one", count=1)
     assert process.wait() == 0, process.communicate()
