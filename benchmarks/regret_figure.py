@@ -63,7 +63,7 @@ def _axes(columns: Sequence[float], step: float) -> list[str]:
         colour = "#404040" if ahead == 0 else "#e0e0e0"
         parts += [
             f'<line x1="{LEFT}" x2="{RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="{colour}"/>',
-            f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{ahead:+d}</text>',
+            f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{f"{ahead:+d}" if ahead else 0}</text>',
         ]
     for index, homophily in enumerate(columns):
         x = LEFT + step * index

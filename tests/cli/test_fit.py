@@ -126,6 +126,11 @@ def test_health_curves_are_recorded_and_change_nothing(tmp_path, capsys):
     assert len(answer(capsys, "eval", out, "--threads", 1)["splits"]) == 10
 
 
+def test_a_method_without_training_has_no_health_curves_and_says_so(tmp_path, capsys):
+    _, notes = output(capsys, "fit", "--observe", 5, "--method", "raw", "--out", tmp_path / "run")
+    assert "raw" in notes and "--observe 5" in notes
+
+
 def test_settings_come_from_set_and_steps_and_else_from_the_defaults(tmp_path, capsys):
     given = ["--set", "dropout=0.25", "--set", "own_positive=yes", "--steps", 3]
     answer(capsys, "fit", "--out", tmp_path / "run", *given, *QUICK)

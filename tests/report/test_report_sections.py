@@ -28,6 +28,7 @@ from spgcl.report.homophily import count_pairs, homophily, row_fractions
 from spgcl.report.paper import Quoted, paper_figure
 from spgcl.report.reliability import without_labels
 from spgcl.report.scores import evaluation, first_split
+from spgcl.report.single import describe_run
 from spgcl.report.summary import headline, repeating_command, summary
 from spgcl.report.verdict import verdict, without_training
 from spgcl.report.words import judgement, score_rows
@@ -275,6 +276,26 @@ def test_rows_without_training_are_computed_once_for_a_task(make_material):
     material.run.method = "raw"
     object.__setattr__(material, "labels", material.labels[::-1].copy())
     assert list(without_training(material, stages.append)) == ["majority", "smoothed", "untrained"]
+
+
+def test_a_run_without_training_has_no_section_about_it_and_no_encoder_beside_it(make_material):
+    material = scored(make_material, "tuned")
+    assert "training" in sections_of(material) and "untrained" in without_training(material, silent)
+    material.run.method, material.run.settings = "raw", {}
+    assert "training" not in sections_of(material) and "untrained" not in without_training(material, silent)
+    material.run.seconds = {"prepare": 1.0, "train": 0.0, "embed": 2.0}
+    assert headline(material.run)["Time"] == "1.00 s prepare + 2.00 s embed"
+
+
+def sections_of(material):
+    return [part["id"] for part in describe_run(material, say=silent, projection="pca")["sections"]]
+
+
+def test_without_any_score_the_evaluation_says_what_to_give(make_material):
+    material = make_material(labelled=False)
+    object.__setattr__(material, "evaluation", {"verdict": ["The signal."], "channels": {}})
+    part = evaluation(material, None)
+    assert items_of(part, "table") == [] and "--labels" in items_of(part, "text")[0]["text"]
 
 
 def test_a_row_that_does_not_fit_into_memory_is_left_out_with_its_reason(make_material, monkeypatch):

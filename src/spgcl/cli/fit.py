@@ -163,11 +163,11 @@ def _train(
 
 def _row(path: Path, run: "Run") -> dict[str, Any]:
     """A run in the table; steps, loss and time of training only if there was one."""
-    losses = run.history.get("loss")
-    phases = ("prepare", "train", "embed") if losses else ("prepare", "embed")
+    phases = ("prepare", "train", "embed") if run.trains else ("prepare", "embed")
+    last = (run.history.get("loss") or [None])[-1]
     return {
         "run": str(path),
-        **({"steps": run.steps, "last loss": losses[-1]} if losses else {}),
+        **({"steps": run.steps, "last loss": last} if run.trains else {}),
         **{f"{phase} s": round(run.seconds.get(phase, 0.0), 2) for phase in phases},
         "peak MiB": round(run.peak_memory_mib),
     }

@@ -20,7 +20,7 @@ def without_labels(found: Mapping[str, Any]) -> Item:
             strip(name, [], 100 * channel["reliability"], 100 * channel["deviation"])
             for name, channel in found["channels"].items()
         ]
-        items.append(strips("Reliability by channel", rows, "reliability, percent", (0, 100)))
+        items.append(strips("Reliability by channel", rows, "reliability, percent", (0, 10)))
         items.append(text(_WORDS))
         items.append(table(RELIABILITY_COLUMNS, reliability_rows(found), "Numbers", folded=True))
     return section("signal", "Where the signal is", items, " ".join(found["verdict"]))

@@ -17,10 +17,11 @@ def evaluation(material: Material, predicted: NDArray[np.int64] | None) -> Item:
     """The section about scores, with the predictions of `first_split` if there are any."""
     record = material.evaluation or {}
     # Those without training are in the verdict.
-    items = [table(SCORE_COLUMNS, score_rows({**record, "baselines": {}}), "Scores, percent")]
+    rows = score_rows({**record, "baselines": {}})
+    items = [table(SCORE_COLUMNS, rows, "Scores, percent")]
     if predicted is None or material.labels is None:
         words = "Without labels only link prediction has a score; give labels by --labels FILE."
-        return section("evaluation", "Evaluation", items if record else [text(words)])
+        return section("evaluation", "Evaluation", items if rows else [text(words)])
     if len(material.names) <= MOST_CLASSES:
         counts = count_pairs(material.labels, predicted, len(material.names))
         fractions = row_fractions(counts)

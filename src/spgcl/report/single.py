@@ -36,7 +36,7 @@ def describe_run(material: Material, *, say: Callable[[str], None], projection: 
             evaluation(material, predicted),
             without_labels(found),
             homophily(material),
-            training(run),
+            *([training(run)] if run.trains else []),
             summary(material.folder, run, material.graph.notes),
         ],
         "map": map_data(material, columns, [view_data(material, plane)]),

@@ -24,13 +24,14 @@ def summary(folder: Path, run: Run, notes: tuple[str, ...] = ()) -> Item:
 def headline(run: Run) -> dict[str, str]:
     """Graph, method, time and memory, each in a few words."""
     graph = run.graph
+    phases = [(phase, seconds) for phase, seconds in run.seconds.items() if run.trains or phase != "train"]
     kind = "directed edges" if graph.get("directed") else "edges"
     return {
         "Graph": f"{run.dataset}: {graph['num_nodes']:,} nodes, {graph['num_edges']:,} {kind}, "
         f"{graph['num_features']:,} features",
         "Method": run.method + (f", preset {run.preset}" if run.preset else ""),
         "Training": _training(run),
-        "Time": " + ".join(f"{seconds:.2f} s {phase}" for phase, seconds in run.seconds.items()) or "-",
+        "Time": " + ".join(f"{seconds:.2f} s {phase}" for phase, seconds in phases) or "-",
         "Peak memory": f"{run.peak_memory_mib:,.0f} MiB",
     }
 

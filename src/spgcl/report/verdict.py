@@ -50,7 +50,7 @@ def without_training(material: Material, say: Callable[[str], None], *names: str
         run,
         loaded,
         protocol,
-        names=names or tuple(WITHOUT_TRAINING),
+        names=names or tuple(name for name in WITHOUT_TRAINING if run.trains or name != "untrained"),
         device=material.device,
         say=say,
     )

@@ -68,7 +68,7 @@ def reliability_rows(record: Mapping[str, Any]) -> list[list[str]]:
     return [
         [
             name,
-            f"{channel['reliability']:.2f}",
+            f"{channel['reliability']:z.2f}",
             f"{channel['deviation']:.2f}",
             f"{channel['weight']:.2f}" if "weight" in channel else "-",
         ]

@@ -218,6 +218,8 @@ def carry_out(
             locks.enter_context(locked(folder))
         _require_unchanged(plan)
         _make_room(plan)
+        if observe_every and not plan.trainings[0].run.trains:
+            note(f"{plan.request.method} trains nothing: --observe {observe_every} records nothing")
         finished = True
         for training in plan.trainings:
             run = training.finished or _train(

@@ -80,6 +80,11 @@ class Run:
     versions: dict[str, str] = field(default_factory=lambda: versions())
     format: int = FORMAT
 
+    @property
+    def trains(self) -> bool:
+        """Whether its method has anything to train."""
+        return "steps" in self.settings
+
     def summary(self, folder: Path) -> dict[str, Any]:
         """The record that `spgcl fit --json` prints."""
         return {
