@@ -31,7 +31,6 @@ app = typer.Typer(
     name="spgcl",
     help="Node embeddings without labels, for homophilic and heterophilic graphs.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 app.command("fit")(fit)

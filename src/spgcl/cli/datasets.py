@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spgcl.cli.options import JsonOption
+from spgcl.cli.options import JsonOption, data_set_names
 from spgcl.cli.output import note, print_json, print_table
 from spgcl.errors import InputError, unknown
 from spgcl.face.progress import Update, progress_line
@@ -16,9 +16,13 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="The benchmark data: list, fetch, verify, stats.", no_args_is_help=True)
 
-NamesArgument = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Data sets (default: all).")]
+NamesArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="NAME", help="Data sets (default: all).", autocompletion=data_set_names),
+]
 FetchedArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="NAME", help="Data sets to download; or --all.")
+    list[str] | None,
+    typer.Argument(metavar="NAME", help="Data sets to download; or --all.", autocompletion=data_set_names),
 ]
 
 

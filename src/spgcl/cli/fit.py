@@ -15,6 +15,7 @@ from spgcl.cli.options import (
     Running,
     SetOption,
     given_settings,
+    method_names,
     takes_options,
 )
 from spgcl.cli.output import note, print_json, print_table
@@ -34,7 +35,9 @@ class FitOptions:
     out: Annotated[
         Path | None, typer.Option("--out", help="Run folder (default: runs/GRAPH-METHOD-SEED).")
     ] = None
-    method: Annotated[str, typer.Option("--method", help="See `spgcl methods`.")] = DEFAULT_METHOD
+    method: Annotated[
+        str, typer.Option("--method", help="See `spgcl methods`.", autocompletion=method_names)
+    ] = DEFAULT_METHOD
     preset: Annotated[
         str | None,
         typer.Option("--preset", help="Settings of a benchmark graph: published, paper or validated."),

@@ -4,13 +4,15 @@ from typing import Annotated
 
 import typer
 
-from spgcl.cli.options import JsonOption
+from spgcl.cli.options import JsonOption, method_names
 from spgcl.cli.output import print_json, print_table
 
 NamesArgument = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="METHOD", help="Only these, with explanations of their hyper-parameters (default: all)."
+        metavar="METHOD",
+        help="Only these, with explanations of their hyper-parameters (default: all).",
+        autocompletion=method_names,
     ),
 ]
 

@@ -14,7 +14,24 @@ from spgcl.errors import InputError
 if TYPE_CHECKING:
     import torch
 
-GraphArgument = Annotated[str, typer.Argument(help="A data set's name, or a path to a graph.")]
+
+def data_set_names(incomplete: str) -> list[str]:
+    """The names that a word may become in a shell, which completes paths if there are none."""
+    from spgcl.datasets import names
+
+    return [name for name in names() if name.startswith(incomplete)]
+
+
+def method_names(incomplete: str) -> list[str]:
+    """The methods that a word may become in a shell."""
+    from spgcl.methods import METHODS
+
+    return [name for name in METHODS if name.startswith(incomplete)]
+
+
+GraphArgument = Annotated[
+    str, typer.Argument(help="A data set's name, or a path to a graph.", autocompletion=data_set_names)
+]
 RunArgument = Annotated[Path, typer.Argument(help="A run folder.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of tables.")]
 ThreadsOption = Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads (default: all).")]
