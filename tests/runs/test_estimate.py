@@ -2,6 +2,8 @@
 
 import pytest
 
+from spgcl import Embedder, load
+from spgcl.errors import Note
 from spgcl.methods import resolved_settings
 from spgcl.runs.estimate import estimating, shorter
 from spgcl.runs.record import Run
@@ -22,10 +24,21 @@ def test_the_note_comes_once_and_only_if_it_is_long(monkeypatch, notes, per_step
         report(step, 0.5)
     assert seen == [(5, 0.5), (10, 0.5), (15, 0.5), (20, 0.5)] and len(notes) == expected
     if expected:
-        assert "5 min left, 1 s per step" in notes[0] and "--steps 75" in notes[0]
+        assert "5 min left, 1 s per step" in notes[0] and "--steps 75 (1 min)" in notes[0]
+
+
+def ways(*method, **settings):
+    return shorter(make_run(*method, **settings), 1.0)
 
 
 def test_only_what_the_method_has_is_advised():
-    assert "batch_norm_rows=pool" in shorter(make_run()) and "fan_out=10" in shorter(make_run())
-    assert "hidden=256" in shorter(make_run(hidden=512)) and "hidden" not in shorter(make_run(hidden=256))
-    assert "batch_norm_rows" not in shorter(make_run("node2vec"))
+    assert "batch_norm_rows=pool" in ways() and "fan_out=10" in ways()
+    assert "hidden=256" in ways(hidden=512) and "hidden" not in ways(hidden=256)
+    assert "batch_norm_rows" not in ways("node2vec")
+
+
+def test_an_estimator_gives_the_estimate_too(monkeypatch):
+    monkeypatch.setattr("spgcl.runs.estimate.LONG", 0.0)
+    monkeypatch.setattr("spgcl.training.loop.REPORT_EVERY", -1.0)
+    with pytest.warns(Note, match="per step"):
+        Embedder("spgcl", steps=3, hidden=8, device="cpu").fit(load("csbm-homophilic"))

@@ -18,11 +18,12 @@ from spgcl.graph.checks import checked_seed
 from spgcl.graph.display import facts
 from spgcl.io.labels import number_labels
 from spgcl.methods import Supervision, find, parameters, require_settings, resolved_settings
+from spgcl.runs.estimate import estimating
 from spgcl.runs.fit import describe_source
 from spgcl.runs.options import DEFAULT_METHOD
 from spgcl.runs.record import Run, load_method, read_run, save_method, write_run
 from spgcl.training.fitting import Fitted, as_learned, embed, fit
-from spgcl.training.loop import History
+from spgcl.training.loop import Controls, History
 
 
 class Embedder:
@@ -108,39 +109,37 @@ class Embedder:
         labels, names = number_labels(y, source.num_nodes, origin="y") if supervised else (None, ())
         dataset = graph.name if isinstance(graph, Dataset) else ""
         task = None if labels is None else _supervision(graph, labels, names)
-        fitted = fit(
-            self.method,
-            source,
-            settings=resolved_settings(
-                self.method, self.preset, dataset, self._settings, (source.num_nodes, source.num_edges)
-            ),
-            seed=checked_seed(self.seed),
-            device=choose_device(self.device),
-            supervision=task,
-            precision=self.precision,
-            deterministic=self.deterministic,
-        )
-        # Only now: a training that fails leaves the earlier model.
-        self.method_, self.history_ = fitted.method, fitted.history
-        self.labels_, self.classes_ = labels, names
-        self.n_features_in_, self.feature_names_in_ = source.num_features, source.feature_names
-        self._record = Run(
+        size = source.num_nodes, source.num_edges
+        record = Run(
             dataset=dataset,
             method=self.method,
             preset=self.preset,
-            settings=dict(fitted.settings),
+            settings=resolved_settings(self.method, self.preset, dataset, self._settings, size),
             seed=checked_seed(self.seed),
             graph={**describe_source("", {}, None, source), "class_names": list(names)},
             device=self.device,
             threads=torch.get_num_threads(),
             precision=self.precision,
             deterministic=self.deterministic,
-            status="finished",
-            steps=len(fitted.history.losses),
-            history={"loss": fitted.history.losses},
+            supervision=None if task is None else task.record(),
         )
-        if task is not None:
-            self._record.supervision = task.record()
+        fitted = fit(
+            self.method,
+            source,
+            settings=record.settings,
+            seed=record.seed,
+            device=choose_device(self.device),
+            supervision=task,
+            precision=self.precision,
+            deterministic=self.deterministic,
+            controls=Controls(progress=estimating(record, None)),
+        )
+        # Only now: a training that fails leaves the earlier model.
+        self.method_, self.history_, self._record = fitted.method, fitted.history, record
+        self.labels_, self.classes_ = labels, names
+        self.n_features_in_, self.feature_names_in_ = source.num_features, source.feature_names
+        record.status, record.steps = "finished", len(fitted.history.losses)
+        record.history = {"loss": fitted.history.losses}
         return fitted
 
     def transform(self, graph: Any) -> NDArray[np.float32]:

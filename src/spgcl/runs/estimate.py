@@ -28,24 +28,26 @@ def estimating(run: Run, progress: Progress | None) -> Progress:
             began.append((step, now))
             left = rate * (run.settings["steps"] - step)
             if left > LONG:
-                note(f"about {_minutes(left)} left, {rate:.2g} s per step; to shorten it: {shorter(run)}")
+                ways = shorter(run, rate)
+                note(f"about {_minutes(left)} left, {rate:.2g} s per step; to shorten it: {ways}")
 
     return report
 
 
-def shorter(run: Run) -> str:
-    """What would shorten a training, by the settings that the method has."""
+def shorter(run: Run, rate: float) -> str:
+    """What would shorten a training of so many seconds per step, by the settings that the method has."""
     known, settings = parameters(find(run.method)), run.settings
     ways = []
     if settings.get("batch_norm_rows", "pool") != "pool":
         ways.append("--set batch_norm_rows=pool")
     if settings.get("fan_out") == 0 and run.graph["num_edges"] > 10 * run.graph["num_nodes"]:
         ways.append("--set fan_out=10")
-    ways.append(f"--steps {max(1, settings['steps'] // 4)}")
+    fewer = max(1, settings["steps"] // 4)
+    ways.append(f"--steps {fewer} ({_minutes(rate * fewer)})")
     if "hidden" in known and settings["hidden"] > 256:
         ways.append("--set hidden=256")
     return ", ".join([*ways, "or --method auto, which trains nothing"])
 
 
 def _minutes(seconds: float) -> str:
-    return f"{seconds / 3600:.1f} h" if seconds > 5400 else f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds > 5400 else f"{max(1, seconds / 60):.0f} min"
