@@ -7,6 +7,8 @@ import pytest
 from markdown import NO_RESULTS
 from regret_figure import MOST, regret_figure
 
+from spgcl.evaluation.verdict import NEARBY
+
 EMPTY = (auto_tables.beside_table, auto_tables.ablation_table, auto_tables.grid_text)
 
 
@@ -94,9 +96,11 @@ def test_the_figure_has_a_dot_per_graph_higher_the_further_auto_is_ahead():
 
 
 def test_the_verdict_of_each_graph_stands_beside_its_scores():
-    channels = {name: {"reliability": 0.1} for name in (*auto_tables.NEARBY, "own")}
-    lines = [{"dataset": "cora", "channels": {**channels, "two hops": {"reliability": 0.3}}}]
+    channels = {name: {"reliability": 0.1, "deviation": 0.0} for name in (*NEARBY, "own")}
+    lines = [
+        {"dataset": "cora", "channels": {**channels, "two hops": {"reliability": 0.3, "deviation": 0.0}}}
+    ]
     text = auto_tables.choosing_table(lines, [scored("raw", 60.0), scored("auto", 84.0)])
     assert "| cora | help | 0.10 | 0.30 | 60.00 | - | - | 84.00 |" in text
-    lines[0]["channels"]["own"] = {"reliability": 0.3}
-    assert "| cora | say nothing | 0.30 |" in auto_tables.choosing_table(lines, [])
+    lines[0]["channels"]["own"] = {"reliability": 0.4, "deviation": 0.0}
+    assert "| cora | say less | 0.40 |" in auto_tables.choosing_table(lines, [])
