@@ -97,7 +97,8 @@ def test_the_figure_has_a_dot_per_graph_higher_the_further_auto_is_ahead():
 
 def test_the_verdict_of_each_graph_stands_beside_its_scores():
     channels = {name: {"reliability": 0.1, "deviation": 0.0} for name in (*NEARBY, "own")}
-    lines = [
+    near = {"two hops": {"reliability": 0.3, "deviation": 0.0}}
+    lines = [{"dataset": "cora", "channels": {**channels, **near}}]
         {"dataset": "cora", "channels": {**channels, "two hops": {"reliability": 0.3, "deviation": 0.0}}}
     ]
     text = auto_tables.choosing_table(lines, [scored("raw", 60.0), scored("auto", 84.0)])
