@@ -1,8 +1,13 @@
 """Commands run in this process: their answers, and their refusals of one line."""
 
 import json
+import sys
+from pathlib import Path
 
 from spgcl.cli import run
+
+# The command as installed, for tests that need a process of its own.
+SPGCL = str(Path(sys.executable).with_name("spgcl"))
 
 
 def answer(capsys, *arguments: object):

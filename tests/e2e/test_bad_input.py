@@ -4,16 +4,14 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
-from commands import refusal, settings
+from commands import SPGCL, refusal, settings
 
 from spgcl.cli import run
 
-SPGCL = str(Path(sys.executable).with_name("spgcl"))
 QUICK = [
     "--threads",
     "1",

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from commands import answer, output, settings
+from commands import SPGCL, answer, output, settings
 from graphs import write_csv
 from pyarrow import csv, parquet
 
@@ -19,7 +19,6 @@ from spgcl.cli import run
 from spgcl.evaluation import split_half
 from spgcl.runs.options import DEFAULT_METHOD
 
-SPGCL = str(Path(sys.executable).with_name("spgcl"))
 QUICK = ["--threads", "1", *settings(hidden=8)]
 FIT_KEYS = ["run", "dataset", "method", "steps", "resumed_from", "seconds", "peak_memory_mib"]
 EVAL_KEYS = {

@@ -4,16 +4,14 @@ import json
 import random
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-from commands import output, settings
+from commands import SPGCL, output, settings
 
 from spgcl.cli import run
 
-SPGCL = str(Path(sys.executable).with_name("spgcl"))
 # Some seconds of training, so that a process can be killed in the middle of it.
 FIT = [
     *(

@@ -5,19 +5,15 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
-from pathlib import Path
 
 import pytest
-from commands import answer, refusal
+from commands import SPGCL, answer, refusal
 
 from spgcl.cli import run
 from spgcl.experiments.plan import NAMES, plan_of
-
-SPGCL = str(Path(sys.executable).with_name("spgcl"))
 
 
 def lines_of(path):
