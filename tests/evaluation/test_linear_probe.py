@@ -8,7 +8,7 @@ from packing import needs_packing
 from sklearn.metrics import roc_auc_score
 
 from spgcl.errors import InputError
-from spgcl.evaluation import probe, tuned_probe
+from spgcl.evaluation import linear_probe, probe, tuned_probe
 from spgcl.evaluation.linear_probe import Training, initial_weights
 from spgcl.evaluation.stacking import stacks
 
@@ -86,9 +86,9 @@ def test_how_splits_are_stacked_does_not_matter(
 ):
     monkeypatch.setattr("spgcl.evaluation.stacking.free_columns", lambda _: free_columns)
     monkeypatch.setattr("spgcl.engine.fixed_rows.can_pack", lambda _: packed)
-    monkeypatch.setattr("spgcl.evaluation.linear_probe._CACHED_BYTES", most_bytes)
+    monkeypatch.setitem(linear_probe.MOST_BYTES, "cpu", most_bytes)
     rows, labels = (torch.from_numpy(part) for part in task)
-    stacked = stacks(rows, labels, uneven_splits, 4, most_bytes=most_bytes)
+    stacked = stacks(rows, labels, uneven_splits, 4, most_bytes={"cuda": most_bytes})
     assert [len(stack.train) for stack in stacked] == groups
     weights, biases = initial_weights(3, 1, 4, rows.shape[1], seed=0)
     for score in probe(*task, uneven_splits, epochs=45, learning_rate=1e-2).splits:
@@ -134,7 +134,7 @@ def test_cuda_scores_as_the_cpu_does(uneven_splits, metric, num_classes):
 
 def test_progress_rises_to_the_end_over_all_stacks(task, uneven_splits, monkeypatch):
     monkeypatch.setattr("spgcl.evaluation.stacking.free_columns", lambda _: 0)
-    monkeypatch.setattr("spgcl.evaluation.linear_probe._CACHED_BYTES", 1)
+    monkeypatch.setitem(linear_probe.MOST_BYTES, "cpu", 1)
     reported: list[float] = []
     probe(*task, uneven_splits, epochs=60, progress=reported.append)
     assert reported == sorted(reported)

@@ -17,7 +17,7 @@ For one split and one restart, the protocol is
 Here all splits and restarts are trained at once, and validation rows meet the weights of many epochs at once.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from spgcl.datasets.dataset import Splits
-from spgcl.engine.device import can_capture, is_accelerator
+from spgcl.engine.device import can_capture
 from spgcl.engine.fixed_rows import fixed_rows
 from spgcl.engine.optimiser import Adam
 from spgcl.engine.recording import captured, side_stream
@@ -45,7 +45,7 @@ LEARNING_RATE = 5e-4
 _ROUND = 20
 _LOGIT_BYTES = 2**26
 # On CPU, splits are trained together only while the rows of all of them stay in the cache.
-_CACHED_BYTES = 2**22
+MOST_BYTES = {"cpu": 2**22, "cuda": STACK_BYTES}
 
 
 def probe(
@@ -85,7 +85,7 @@ def probe(
             raise InputError(f"{name} is {count}; a probe needs at least 1")
     initial = initial_weights(len(splits), starts, num_classes, vectors.shape[1], seed)
     records: list[SplitScore] = []
-    for stack in _stacks(vectors, targets, splits, starts * num_classes):
+    for stack in stacks(vectors, targets, splits, starts * num_classes, MOST_BYTES):
         best = _trained(stack, initial, metric, epochs, learning_rate, progress)
         records += best.scores(stack, vectors, targets, splits)
     if progress:
@@ -105,7 +105,7 @@ def predict_first_split(
     vectors, targets, num_classes = checked_task(embeddings, labels, splits, metric, device)
     weights, biases = initial_weights(len(splits), splits.restarts, num_classes, vectors.shape[1], _SEED)
     first = replace(splits, **{part: getattr(splits, part)[:1] for part in ("train", "validation", "test")})
-    (stack,) = _stacks(vectors, targets, first, num_classes)
+    (stack,) = stacks(vectors, targets, first, num_classes, MOST_BYTES)
     best = _trained(stack, (weights[:1, :1], biases[:1, :1]), metric, EPOCHS, LEARNING_RATE)
     nodes = nodes_of(splits.test[0], device)
     logits = logits_of(vectors, nodes, *best.kept(0, vectors.shape[1]))
@@ -121,11 +121,6 @@ def initial_weights(
     shape = (num_splits, starts, num_classes)
     weights = torch.empty(*shape, width).uniform_(-bound, bound, generator=generator)
     return weights, torch.empty(shape).uniform_(-bound, bound, generator=generator)
-
-
-def _stacks(vectors: Tensor, labels: Tensor, splits: Splits, columns: int) -> Iterator[Stack]:
-    most_bytes = STACK_BYTES if is_accelerator(vectors.device) else _CACHED_BYTES
-    return stacks(vectors, labels, splits, columns, most_bytes=most_bytes)
 
 
 @torch.no_grad()

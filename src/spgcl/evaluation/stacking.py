@@ -1,6 +1,6 @@
 """Training and validation rows of several splits in padded blocks, for products with all of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from spgcl.datasets.dataset import Splits
+from spgcl.engine.device import by_device
 from spgcl.engine.fixed_rows import BLOCK_ROWS, free_columns
 
 STACK_BYTES = 2**30
+_EVERYWHERE = {"cuda": STACK_BYTES}
 _TEST_ROWS = 2**15
 # In entries: rows begin at multiples of a vector register and of a memory transaction.
 _ALIGNMENT = 16
@@ -55,9 +57,9 @@ def padded_width(width: int) -> int:
 
 
 def stacks(
-    vectors: Tensor, labels: Tensor, splits: Splits, columns: int, *, most_bytes: int = STACK_BYTES
+    vectors: Tensor, labels: Tensor, splits: Splits, columns: int, most_bytes: Mapping[str, int] = _EVERYWHERE
 ) -> Iterator[Stack]:
-    """All splits in one group if that is cheaper, else stacks of as many splits as fit into `most_bytes`.
+    """All splits in one group if that is cheaper, else stacks of as many as fit into the device's bytes.
 
     The rows of a split are multiplied with as many weight vectors as there are `columns`.
     """
@@ -68,7 +70,7 @@ def stacks(
     if fits and num_shared * columns <= num_train * max(columns, free_columns(vectors)):
         yield _stack(vectors, labels, splits, range(len(splits)), members=len(splits))
         return
-    count = max(1, most_bytes // ((num_train + num_validation) * row_bytes))
+    count = max(1, by_device(most_bytes, vectors.device) // ((num_train + num_validation) * row_bytes))
     for start in range(0, len(splits), count):
         yield _stack(vectors, labels, splits, range(start, min(start + count, len(splits))), members=1)
 

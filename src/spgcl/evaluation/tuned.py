@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from spgcl.datasets.dataset import Splits
-from spgcl.engine.device import is_accelerator
 from spgcl.engine.similarity import comparable_rows
 from spgcl.errors import InputError
 from spgcl.evaluation.checks import checked_task
@@ -16,9 +15,9 @@ from spgcl.evaluation.minimise import minimise
 from spgcl.evaluation.scores import Scores, SplitScore
 from spgcl.evaluation.stacking import Stack, logits_of, nodes_of, stacks
 
+# On CPU, where batches do not pay, splits are solved one by one, so that none waits for the slowest.
+MOST_BYTES = {"cpu": 1, "cuda": 2**29}
 STRENGTHS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6, 1e-7)
-
-_STACK_BYTES = 2**29
 
 
 def tuned_probe(
@@ -52,9 +51,7 @@ def tuned_probe(
     ordered = sorted(strengths, reverse=True)
     vectors = torch.nn.functional.normalize(comparable_rows(vectors))
     records: list[SplitScore] = []
-    # Where batches do not pay, splits are solved one by one, so that none waits for the slowest.
-    most_bytes = _STACK_BYTES if is_accelerator(vectors.device) else 1
-    for stack in stacks(vectors, targets, splits, len(ordered) * num_classes, most_bytes=most_bytes):
+    for stack in stacks(vectors, targets, splits, len(ordered) * num_classes, MOST_BYTES):
         parameters = fit_regressions(stack, num_classes, ordered, vectors.shape[1])
         logits = stack.validation @ parameters.flatten(1, 2).transpose(1, 2)
         logits = logits.view(*logits.shape[:2], len(ordered), num_classes)
