@@ -1,6 +1,12 @@
-"""GRACE's objective as loops, written from the equations of its paper."""
+"""GRACE's objective as loops, written from the equations of its paper, and a step as that objective."""
 
 import math
+
+import pytest
+import torch
+from graphs import seeded
+
+from spgcl.methods.parts.augment import drop_edges, mask_features
 
 
 def cosine(one, other):
@@ -28,3 +34,23 @@ def naive_loss(first, second, temperature):
         for node in range(len(first))
     ]
     return sum(pairs) / (2 * len(pairs))
+
+
+RATES = {
+    "drop_edges_first": 0.3,
+    "drop_edges_second": 0.5,
+    "mask_features_first": 0.2,
+    "mask_features_second": 0.4,
+}
+
+
+def assert_step_is_objective(method, prepared, scaled=lambda *rates: rates):
+    """A step of a method with these rates, after scaling, and temperature 0.3 is the loss of two views."""
+    generator, projections = seeded(), []
+    for which in ("first", "second"):
+        edges, columns = scaled(RATES[f"drop_edges_{which}"], RATES[f"mask_features_{which}"])
+        view = mask_features(drop_edges(prepared.graph, edges, generator), columns, generator)
+        projections.append(method.head(method.encoder(view, None, None)))
+    assert not torch.allclose(*projections)
+    loss = method.loss(prepared, 0, seeded())
+    assert loss.item() == pytest.approx(naive_loss(*projections, 0.3), rel=1e-10)

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from graphs import CPU
+from graphs import CPU, seeded
+from torch.autograd import gradcheck
 
 from spgcl.engine.tensors import SparseMatrix
 from spgcl.evaluation import probe
@@ -50,6 +51,13 @@ def in_double(method, prepared):
     """A method and what it prepared in double precision."""
     prepared.graph = doubled(prepared.graph)
     return method.double(), prepared
+
+
+def gradients_are_right(method, prepared):
+    """Whether the gradients of the loss, in double precision, match central differences."""
+    weights = [weight for weight in method.parameters() if weight.requires_grad]
+    # Entries of the weights are shifted in place, where the method reads them.
+    return gradcheck(lambda *_: method.loss(prepared, 0, seeded()), weights, atol=1e-7, fast_mode=True)
 
 
 def dense(matrix):

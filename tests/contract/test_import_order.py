@@ -158,10 +158,12 @@ def test_commands_parse_and_print():
         for package in ("torch", "spgcl.engine", "spgcl.methods", "spgcl.training")
         if imports(tree, package)
     }
-    # `methods` prints the table of methods; `watching` hands progress and Ctrl-C to the loop as `Controls`.
+    # `methods` prints the table of methods, `options` completes their names in a shell; `watching` hands
+    # progress and Ctrl-C to the loop as `Controls`.
     assert below <= {
         ("options", "torch"),
         ("options", "spgcl.engine"),
+        ("options", "spgcl.methods"),
         ("methods", "spgcl.methods"),
         ("watching", "spgcl.training"),
     }

@@ -5,7 +5,7 @@ import made_methods
 import numpy as np
 import pytest
 import torch
-from contrast_oracle import naive_loss
+from contrast_oracle import RATES, assert_step_is_objective
 from graphs import CPU, seeded
 from made_methods import in_double
 from scipy import sparse
@@ -21,7 +21,6 @@ from spgcl.methods.gca import (
     eigenvector_centrality,
     pagerank_centrality,
 )
-from spgcl.methods.parts.augment import drop_edges, mask_features
 
 make_graph = partial(graphs.make_graph, 40, 10, num_edges=80)
 fresh = partial(made_methods.fresh, GCA)
@@ -160,16 +159,9 @@ def test_rates_follow_the_ranks_up_to_the_cut_off():
 
 @each_centrality
 def test_a_step_is_the_objective_over_two_adaptive_views(centrality):
-    rates = {"drop_edges_first": 0.3, "drop_edges_second": 0.5}
-    rates |= {"mask_features_first": 0.2, "mask_features_second": 0.4}
     settings = {"centrality": centrality, "cut_off": 0.6, "temperature": 0.3}
-    method, prepared = in_double(*fresh(make_graph(), hidden=6, projection=5, **settings, **rates))
-    generator, projections = seeded(), []
-    for which in ("first", "second"):
-        edge_rates = (prepared.edges * rates[f"drop_edges_{which}"]).clamp(max=0.6)
-        column_rates = (prepared.columns * rates[f"mask_features_{which}"]).clamp(max=0.6)
-        view = mask_features(drop_edges(prepared.graph, edge_rates, generator), column_rates, generator)
-        projections.append(method.head(method.encoder(view, None, None)))
-    assert not torch.allclose(*projections)
-    loss = method.loss(prepared, 0, seeded())
-    assert loss.item() == pytest.approx(naive_loss(*projections, 0.3), rel=1e-10)
+    method, prepared = in_double(*fresh(make_graph(), hidden=6, projection=5, **settings, **RATES))
+    factors = prepared.edges, prepared.columns
+    assert_step_is_objective(
+        method, prepared, lambda *rates: [(f * r).clamp(max=0.6) for f, r in zip(factors, rates, strict=True)]
+    )

@@ -9,6 +9,7 @@ import typer
 
 from spgcl.cli.options import (
     GraphArgument,
+    HoldOutOption,
     LabelsOption,
     MetricOption,
     Running,
@@ -45,10 +46,7 @@ class CompareOptions:
     set_: SetOption = None
     seed: Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help="Of the first training.")] = 0
     retrainings: Annotated[int, typer.Option("--retrainings", min=1, help="Trainings of each method.")] = 1
-    hold_out_edges: Annotated[
-        float,
-        typer.Option("--hold-out-edges", help="Fraction of edges left out of training, for link prediction."),
-    ] = 0.0
+    hold_out_edges: HoldOutOption = 0.0
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Train again what is trained already.")] = (
         False
     )

@@ -11,6 +11,7 @@ import typer
 
 from spgcl.cli.options import (
     GraphArgument,
+    HoldOutOption,
     LabelsOption,
     Running,
     SetOption,
@@ -57,10 +58,7 @@ class FitOptions:
         Literal["parquet", "npy", "csv"], typer.Option("--format", help="File format of the embeddings.")
     ] = "parquet"
     labels: LabelsOption = None
-    hold_out_edges: Annotated[
-        float,
-        typer.Option("--hold-out-edges", help="Fraction of edges left out of training, for link prediction."),
-    ] = 0.0
+    hold_out_edges: HoldOutOption = 0.0
     observe: Annotated[
         int, typer.Option("--observe", min=0, help="Record health curves every N steps (0: never).")
     ] = 0

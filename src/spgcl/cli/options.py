@@ -49,6 +49,10 @@ MetricOption = Annotated[
     Literal["accuracy", "balanced_accuracy", "macro_f1", "roc_auc"] | None,
     typer.Option("--metric", help="What validation chooses by and test is scored by (default: accuracy)."),
 ]
+HoldOutOption = Annotated[
+    float,
+    typer.Option("--hold-out-edges", help="Fraction of edges left out of training, for link prediction."),
+]
 SetOption = Annotated[list[str] | None, typer.Option("--set", help="A hyper-parameter, name=value.")]
 
 

@@ -67,12 +67,12 @@ def read_graph(
     """
     if structural not in (None, "degree", "spectral"):
         raise unknown("structural features", str(structural), ["degree", "spectral"])
-    source, features = _apart(source, features)
+    source, features = _split_pair(source, features)
     options = Options(source_column, target_column, weight_column, feature_attributes, bipartite or None)
     known = source if isinstance(source, Graph) else getattr(source, "graph", None)
     if isinstance(known, Graph):
         options.refuse_all_but(kind="a graph that is already read")
-        draft, directed = _again(known, structural, directed=directed), known.directed
+        draft, directed = _draft_graph(known, structural, directed=directed), known.directed
         if features is None:
             return known
     else:
@@ -85,7 +85,7 @@ def read_graph(
         return _assemble(draft, given, structural=structural, directed=directed)
 
 
-def _apart(source: Any, features: Any) -> tuple[Any, Any]:
+def _split_pair(source: Any, features: Any) -> tuple[Any, Any]:
     """A graph and its features, which may be given as a pair."""
     if (
         not isinstance(source, tuple)
@@ -102,7 +102,8 @@ def _is_matrix(value: Any) -> bool:
     return sparse.issparse(value) or (hasattr(value, "shape") and len(value.shape) == 2)
 
 
-def _again(graph: Graph, structural: Structural | None, *, directed: bool) -> Draft:
+def _draft_graph(graph: Graph, structural: Structural | None, *, directed: bool) -> Draft:
+    """The draft of a graph that was read before."""
     if directed and not graph.directed:
         raise InputError(
             "this graph is already undirected; leave directed out or read it again from its source"
@@ -129,7 +130,7 @@ def _draft(source: Any, options: Options, *, directed: bool) -> Draft:
 
         options.refuse_all_but(*EDGE_OPTIONS, kind="a table")
         return read_edge_list(source, options)
-    weighted = _take_weighted(f"a {type(source).__name__}", options)
+    weighted = _uses_weights(f"a {type(source).__name__}", options)
     if comes_from(source, "torch_geometric"):
         return from_pyg(source, weighted=weighted)
     matrix = as_matrix(source)
@@ -154,7 +155,7 @@ def _draft_file(path: Path, options: Options, *, directed: bool) -> Draft:
 
         options.refuse_all_but(*EDGE_OPTIONS, kind=str(path))
         return read_edge_list(path, options)
-    weighted = _take_weighted(str(path), options)
+    weighted = _uses_weights(str(path), options)
     if suffix in MATRICES or (suffix == ".npz" and holds_matrix(path)):
         from spgcl.io.matrices import read_adjacency
 
@@ -176,7 +177,7 @@ def _draft_network(network: Any, kind: str, options: Options, *, directed: bool)
     return from_networkx(network, attributes=attributes, weight=weight, directed=directed)
 
 
-def _take_weighted(kind: str, options: Options) -> bool:
+def _uses_weights(kind: str, options: Options) -> bool:
     """Whether weights are used, for a source in which no column can be named."""
     weighted = options.weight_column != NO_WEIGHTS
     options.refuse_all_but(*(() if weighted else ("weight_column",)), kind=kind)
