@@ -1,4 +1,4 @@
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -44,6 +44,24 @@ def test_parameters_are_read_from_the_signature():
     }
     with pytest.raises(TypeError):
         parameters(Example)["hidden"] = 3
+
+
+class Special(Example):
+    """Nothing else.
+
+    Args:
+        depth: How deep.
+    """
+
+    def __init__(self, num_features: int, *, weight: float = 2.0, depth: int = 1, **shared: Any) -> None: ...
+
+
+def test_settings_that_are_passed_on_are_those_of_the_class_that_is_extended():
+    known = parameters(Special)
+    assert list(known) == ["depth", *parameters(Example)]
+    changed = {"depth": Parameter("depth", 1, int), "weight": Parameter("weight", 2.0, float)}
+    assert dict(known) == {**parameters(Example), **changed}
+    assert meanings(Special) == {"depth": "How deep.", **meanings(Example)}
 
 
 def test_meanings_come_from_the_method_or_else_from_what_all_methods_share():
