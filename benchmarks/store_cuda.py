@@ -84,11 +84,9 @@ def blocks(num_nodes: int) -> Iterator[tuple[int, int]]:
 def product(matrix: SparseMatrix, dense: Tensor) -> Tensor:
     """The product, block by block, in the number format of the dense factor."""
     result = torch.empty_like(dense)
-    for start, stop in blocks(matrix.num_rows):
+    for start, stop in blocks(matrix.shape[0]):
         first, last = int(matrix.rows[start]), int(matrix.rows[stop])
-        pattern = Pattern(
-            matrix.rows[start : stop + 1] - first, matrix.columns[first:last], matrix.num_columns
-        )
+        pattern = Pattern(matrix.rows[start : stop + 1] - first, matrix.columns[first:last], matrix.shape[1])
         result[start:stop] = SparseMatrix(pattern, matrix.values[first:last]) @ dense
     return result
 
@@ -96,7 +94,7 @@ def product(matrix: SparseMatrix, dense: Tensor) -> Tensor:
 def warm_up(matrix: SparseMatrix, dense: Tensor) -> None:
     """Let libraries load their kernels: a product of one row."""
     count = int(matrix.rows[1])
-    row = Pattern(matrix.rows[:2], matrix.columns[:count], matrix.num_columns)
+    row = Pattern(matrix.rows[:2], matrix.columns[:count], matrix.shape[1])
     SparseMatrix(row, matrix.values[:count]) @ dense
 
 

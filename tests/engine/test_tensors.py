@@ -49,7 +49,7 @@ def test_entries_come_in_any_order_and_add_up_where_they_repeat():
 
     matrix = SparseMatrix.from_entries(rows, columns, values, (7, 5))
 
-    assert (matrix.num_rows, matrix.num_columns) == (7, 5)
+    assert matrix.shape == (7, 5)
     assert matrix.counts.tolist() == torch.bincount(rows, minlength=7).tolist()
     torch.testing.assert_close(matrix @ torch.eye(5, dtype=torch.float64), dense)
 
@@ -57,7 +57,7 @@ def test_entries_come_in_any_order_and_add_up_where_they_repeat():
 def test_the_transpose_is_the_transpose():
     matrix, dense = random_matrix()
     transposed = matrix.transposed
-    assert (transposed.num_rows, transposed.num_columns) == (5, 7)
+    assert transposed.shape == (5, 7)
     torch.testing.assert_close(transposed.dense(), dense.T)
     torch.testing.assert_close(transposed.transposed.dense(), dense)
 
@@ -71,7 +71,7 @@ def test_the_transpose_of_a_symmetric_matrix_is_itself():
 def test_selected_rows_come_in_the_order_given(chosen):
     matrix, dense = random_matrix()
     selected = matrix.select(torch.tensor(chosen, dtype=torch.int64))
-    assert selected.num_columns == 5
+    assert selected.shape[1] == 5
     torch.testing.assert_close(selected.dense(), dense[chosen])
     assert selected.counts.tolist() == [int((dense[row] != 0).sum()) for row in chosen]
 
@@ -82,7 +82,7 @@ def test_a_restricted_matrix_has_the_columns_that_occur(chosen):
     restricted, used = matrix.select(torch.tensor(chosen)).restrict()
     expected = sorted({column for row in chosen for column in range(5) if dense[row, column] != 0})
     assert used.tolist() == expected
-    assert restricted.num_columns == len(expected)
+    assert restricted.shape[1] == len(expected)
     torch.testing.assert_close(restricted.dense(), dense[chosen][:, expected])
 
 
@@ -97,7 +97,7 @@ def test_gradients_of_products_match_finite_differences(chosen):
     matrix, _ = random_matrix()
     if chosen is not None:
         matrix, _ = matrix.select(torch.tensor(chosen)).restrict()
-    other = torch.randn(matrix.num_columns, 3, dtype=torch.float64, requires_grad=True)
+    other = torch.randn(matrix.shape[1], 3, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda factor: matrix @ factor, (other,))
 
 

@@ -122,7 +122,7 @@ def test_views_have_the_products_and_gradients_of_their_dense_matrices(directed:
     for matrix in (view.adjacency, view.features, shuffle_nodes(view, generator).features):
         assert isinstance(matrix, SparseMatrix)
         assert matrix.capturable
-        other = torch.randn(matrix.num_columns, 40, device=CUDA, requires_grad=True)
+        other = torch.randn(matrix.shape[1], 40, device=CUDA, requires_grad=True)
         weights = torch.randn(200, 40, device=CUDA)
         (found,) = torch.autograd.grad(((matrix @ other) * weights).sum(), other)
         torch.testing.assert_close(matrix @ other, matrix.dense() @ other, rtol=1e-4, atol=1e-5)

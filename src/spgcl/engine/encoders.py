@@ -191,7 +191,7 @@ class Encoder(nn.Module):
             return DENSE_COLUMNS if features.device.type == "cpu" else width
         if features.values.device.type != "cpu":
             return width
-        return max(1, CACHED_FLOATS // features.num_columns // LEAST_COLUMNS) * LEAST_COLUMNS
+        return max(1, CACHED_FLOATS // features.shape[1] // LEAST_COLUMNS) * LEAST_COLUMNS
 
     def _activated(
         self,

@@ -50,7 +50,7 @@ class Level:
     def inputs(self, adjacency: SparseMatrix) -> "Level":
         """The rows that a propagation to this level reads, among those of all nodes."""
         nodes, mask, size = sparse.mark_columns(
-            adjacency.pattern.pieces, adjacency.columns, self.row_of_node, adjacency.num_columns
+            adjacency.pattern.pieces, adjacency.columns, self.row_of_node, adjacency.shape[1]
         )
         return Level(nodes, nodes, mask, size)
 
@@ -77,7 +77,7 @@ class _Propagation(torch.autograd.Function):
 
 
 def _product(matrix: SparseMatrix, dense: Tensor, chosen: Tensor, dense_rows: Tensor) -> Tensor:
-    if len(chosen) == matrix.num_rows:
+    if len(chosen) == matrix.shape[0]:
         pieces = matrix.pattern.pieces
         return sparse.all_rows(pieces, matrix.columns, matrix.values, dense, chosen, dense_rows)
     entries = (matrix.rows, matrix.columns, matrix.values)

@@ -29,4 +29,4 @@ def sampled_rows(
     kept = torch.cat([listed < counts, ~whole], dim=1)
     pointers = torch.zeros(len(rows) + 1, dtype=adjacency.rows.dtype, device=rows.device)
     torch.cumsum(kept.sum(1), 0, out=pointers[1:])
-    return SparseMatrix(Pattern(pointers, columns[kept], adjacency.num_columns), values[kept])
+    return SparseMatrix(Pattern(pointers, columns[kept], adjacency.shape[1]), values[kept])

@@ -69,14 +69,9 @@ class SparseMatrix:
         return self.pattern.columns
 
     @property
-    def num_rows(self) -> int:
-        """Height of the matrix."""
-        return self.pattern.num_rows
-
-    @property
-    def num_columns(self) -> int:
-        """Width of the matrix."""
-        return self.pattern.num_columns
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns, as those of a dense matrix."""
+        return self.pattern.num_rows, self.pattern.num_columns
 
     @property
     def counts(self) -> Tensor:
@@ -130,7 +125,7 @@ class SparseMatrix:
         """The chosen rows, in the order given; repeats are allowed."""
         if self.columns.device.type == "cpu":
             pointers, columns, values = tensors_of(self._as_scipy[chosen.numpy()])
-            return SparseMatrix(Pattern(pointers, columns, self.num_columns), values)
+            return SparseMatrix(Pattern(pointers, columns, self.shape[1]), values)
         starts = self.rows[chosen]
         counts = self.rows[chosen + 1] - starts
         pointers = torch.zeros(len(chosen) + 1, dtype=self.rows.dtype, device=self.rows.device)
@@ -138,20 +133,18 @@ class SparseMatrix:
         total = int(pointers[-1])
         offsets = (starts - pointers[:-1]).repeat_interleave(counts, output_size=total)
         entries = offsets + torch.arange(total, device=offsets.device)
-        pattern = Pattern(pointers, self.columns[entries], self.num_columns)
+        pattern = Pattern(pointers, self.columns[entries], self.shape[1])
         return SparseMatrix(pattern, self.values[entries])
 
     def restrict(self) -> tuple["SparseMatrix", Tensor]:
         """The same matrix without empty columns, and the columns that it keeps in ascending order."""
-        used, indices = distinct(self.columns, self.num_columns)
+        used, indices = distinct(self.columns, self.shape[1])
         pattern = Pattern(self.rows, indices.to(self.columns.dtype), len(used))
         return SparseMatrix(pattern, self.values), used
 
     def dense(self) -> Tensor:
         """The matrix with its zeros."""
-        full = torch.zeros(
-            self.num_rows, self.num_columns, dtype=self.values.dtype, device=self.values.device
-        )
+        full = torch.zeros(*self.shape, dtype=self.values.dtype, device=self.values.device)
         full[self.row_of_entry.long(), self.columns.long()] = self.values
         return full
 
@@ -180,10 +173,10 @@ class SparseMatrix:
         if self.symmetric or dense.device.type != "cpu":
             return self.transposed._times(dense)
         first, *others = self._transposed_parts
-        total, start = first._times(dense[: first.num_columns]), first.num_columns
+        total, start = first._times(dense[: first.shape[1]]), first.shape[1]
         for part in others:
-            total += part._times(dense[start : start + part.num_columns])
-            start += part.num_columns
+            total += part._times(dense[start : start + part.shape[1]])
+            start += part.shape[1]
         return total
 
     @cached_property
@@ -194,9 +187,7 @@ class SparseMatrix:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sparse CSR tensor support")
             warnings.filterwarnings("ignore", message="Sparse invariant checks")
-            return torch.sparse_csr_tensor(
-                self.rows, self.columns, values, size=(self.num_rows, self.num_columns)
-            )
+            return torch.sparse_csr_tensor(self.rows, self.columns, values, size=self.shape)
 
 
 class _Product(torch.autograd.Function):
@@ -240,7 +231,7 @@ class GraphTensors:
     @property
     def num_nodes(self) -> int:
         """How many nodes."""
-        return self.adjacency.num_rows
+        return self.adjacency.shape[0]
 
     @property
     def weighted(self) -> bool:

@@ -126,7 +126,7 @@ class FullMatrix(SparseMatrix):
 
     def dense(self) -> Tensor:
         """The matrix, not copied."""
-        return self.values.view(self.num_rows, self.num_columns)
+        return self.values.view(self.shape)
 
     def __matmul__(self, dense: Tensor) -> Tensor:
         return self.dense().to(dense.dtype) @ dense

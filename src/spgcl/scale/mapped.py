@@ -73,7 +73,7 @@ class MappedAdjacency(SparseMatrix):
         torch.cumsum(counts, 0, out=pointers[1:])
         owners = torch.repeat_interleave(counts)
         columns, values = self.entries(chosen[owners], torch.arange(len(owners)) - pointers[owners])
-        return SparseMatrix(Pattern(pointers, columns, self.num_columns), values)
+        return SparseMatrix(Pattern(pointers, columns, self.shape[1]), values)
 
 
 def tensor_of(array: DiskArray) -> Tensor:

@@ -103,7 +103,7 @@ def naive_normalisation(graph):
 
 def check_is_a_graph(view, graph):
     adjacency = view.adjacency
-    assert view.num_nodes == adjacency.num_columns == graph.num_nodes
+    assert view.num_nodes == adjacency.shape[1] == graph.num_nodes
     assert adjacency.symmetric == graph.adjacency.symmetric and view.weighted == graph.weighted
     assert (adjacency.rows.dtype, adjacency.columns.dtype) == (
         graph.adjacency.rows.dtype,

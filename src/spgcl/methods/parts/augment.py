@@ -104,7 +104,7 @@ def walked_nodes(graph: GraphTensors, fraction: float, generator: torch.Generato
 def mask_features(graph: GraphTensors, rate: float | Tensor, generator: torch.Generator) -> GraphTensors:
     """Set random feature columns to zero for all nodes; one rate for all columns or one per column."""
     features = graph.features
-    width = features.num_columns if isinstance(features, SparseMatrix) else features.shape[1]
+    width = features.shape[1]
     kept = (torch.rand(width, generator=generator, device=graph.device) >= rate).float()
     if isinstance(features, SparseMatrix):
         return replace(graph, features=features.revalued(features.values * kept[features.columns]))
@@ -212,7 +212,7 @@ def with_entries(
     bounds = torch.arange(graph.num_nodes + 1, dtype=sources.dtype, device=graph.device)
     rows = torch.searchsorted(sources, bounds).to(old.rows.dtype)
     columns = targets.to(old.columns.dtype)
-    pattern = Pattern(rows, columns, old.num_columns)
+    pattern = Pattern(rows, columns, old.shape[1])
     return normalised(graph, SparseMatrix(pattern, values, old.symmetric))
 
 

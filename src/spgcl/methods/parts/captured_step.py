@@ -75,7 +75,7 @@ def padded_pool(
     """
     reverse = adjacency.transposed
     counts = sparse.count_reaching_seeds(
-        reverse.pattern.pieces, reverse.columns, seeds, hops, num_nodes=adjacency.num_rows, any_seed=as_set
+        reverse.pattern.pieces, reverse.columns, seeds, hops, num_nodes=adjacency.shape[0], any_seed=as_set
     )
     bounds = counts.cumsum(0)
     ranks = layers.draw_distinct(bounds[-1], limit, keys.take())

@@ -35,7 +35,7 @@ def prepare_pairs(
 
 def entry_keys(matrix: SparseMatrix) -> Tensor:
     """`row * num_columns + column` of every entry of a matrix, ascending."""
-    return (matrix.row_of_entry.long() * matrix.num_columns + matrix.columns).sort().values
+    return (matrix.row_of_entry.long() * matrix.shape[1] + matrix.columns).sort().values
 
 
 def is_entry(wanted: Tensor, keys: Tensor) -> Tensor:

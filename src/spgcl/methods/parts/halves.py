@@ -137,7 +137,7 @@ def centred_similarities(rows: Tensor) -> Tensor:
 
 def _sketches(features: Tensor | SparseMatrix) -> list[Tensor]:
     """Dense features, or two random projections of them if there are many columns."""
-    width = features.num_columns if isinstance(features, SparseMatrix) else features.shape[1]
+    width = features.shape[1]
     if width <= 2 * SKETCHED:
         return [dense(features)]
     draws = torch.randn(width, 2 * SKETCHED, generator=torch.Generator().manual_seed(0))

@@ -80,9 +80,9 @@ def neighbourhood_union(
     adjacency: SparseMatrix, seeds: Tensor, hops: int, *, rows_of: RowsOf = whole_rows
 ) -> Tensor:
     """Nodes within `hops` of any seed, each once, in ascending order (the pool of the paper's text)."""
-    reached = distinct(seeds, adjacency.num_rows)[0]
+    reached = distinct(seeds, adjacency.shape[0])[0]
     for _ in range(hops):
-        reached = distinct(rows_of(adjacency, reached).columns, adjacency.num_rows)[0]
+        reached = distinct(rows_of(adjacency, reached).columns, adjacency.shape[0])[0]
     return reached
 
 
@@ -90,7 +90,7 @@ def neighbourhood_lists(
     adjacency: SparseMatrix, seeds: Tensor, hops: int, *, rows_of: RowsOf = whole_rows
 ) -> Tensor:
     """Nodes within `hops` of each seed, as one list: a node occurs once per seed that reaches it."""
-    num_nodes = adjacency.num_rows
+    num_nodes = adjacency.shape[0]
     owners, nodes = torch.arange(len(seeds), device=seeds.device), seeds.long()
     for _ in range(hops):
         # A bounded hop is never large, and counting the entries of its rows would be the longest part of it.
