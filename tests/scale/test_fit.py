@@ -143,10 +143,23 @@ def test_a_run_killed_at_any_moment_continues_to_the_same_bytes(capsys, tmp_path
     assert again["steps"] == 60
 
 
+def test_a_page_is_made_of_a_graph_on_disk_that_memory_can_hold(capsys, tmp_path, monkeypatch):
+    _, store = graph_and_store(tmp_path)
+    fit(capsys, store, tmp_path / "run", *ON_DISK, "--report")
+    assert "part-00001.parquet" in [path.name for path in (tmp_path / "run").rglob("*")]
+    assert (tmp_path / "run" / "report.html").exists()
+    monkeypatch.setattr("spgcl.engine.device.machine_memory", lambda: 2**10)
+    for command in (
+        ["report", tmp_path / "run"],
+        ["fit", store.folder, "--out", tmp_path / "new", "--report"],
+    ):
+        assert str(store.folder) in refusal(capsys, *command)
+    assert not (tmp_path / "new").exists()
+
+
 def test_a_missing_file_of_vectors_is_named(capsys, tmp_path):
     _, store = graph_and_store(tmp_path)
     fit(capsys, store, tmp_path / "run", *ON_DISK)
-    assert "--memory" in refusal(capsys, "report", tmp_path / "run")
     lost = shard(tmp_path / "run" / "embeddings", 2)
     lost.unlink()
     assert str(lost) in refusal(capsys, "similar", tmp_path / "run", 7)

@@ -138,12 +138,15 @@ def _train(
 ) -> Callable[[], None]:
     """Carry out a request, its page on the device `page_on` if any; returns what shows the result."""
     from spgcl.runs.plan import carry_out, plan
+    from spgcl.runs.sources import require_loadable
 
     if page_on:
         from spgcl.report.page import require_plotly
 
         require_plotly()
     planned = plan(request)
+    if page_on:
+        require_loadable(planned.loaded.graph)
     watch = partial(watched, quiet=as_json)
     done = []
     for folder, run in carry_out(

@@ -10,7 +10,6 @@ from spgcl.engine.device import scoring_device
 from spgcl.errors import InputError, note
 from spgcl.evaluation.checks import task_digest
 from spgcl.io.records import read_record, require_part
-from spgcl.io.shards import has_shards
 from spgcl.report.columns import read_columns
 from spgcl.report.comparison import Entry, compare_runs
 from spgcl.report.material import Material
@@ -28,7 +27,8 @@ from spgcl.runs.evaluate import (
 from spgcl.runs.folder import require_own
 from spgcl.runs.record import Run, deriving, load_held_out, read_results, read_run
 from spgcl.runs.schema import Evaluation, Labelled
-from spgcl.runs.sources import Loaded, is_dataset
+from spgcl.runs.sources import Loaded, is_dataset, require_loadable
+from spgcl.scale.store import Store
 
 # Called with a few words on what is being done.
 Say = Callable[[str], None]
@@ -138,12 +138,13 @@ def _entry(folder: Path, wanted: Wanted, say: Say) -> Entry:
 
 def _material(folder: Path, wanted: Wanted, say: Say) -> Material:
     say("reading")
-    if has_shards(folder):
-        raise InputError(f"{folder} was fitted on a graph larger than --memory; the page needs it in memory")
     run, vectors, node_ids = read_results(folder)
     found = _stored_evaluation(folder)
     asked = _asked(run, found, wanted)
     loaded = labelled(folder, run, asked)
+    if isinstance(loaded.graph, Store):
+        require_loadable(loaded.graph)
+        loaded = replace(loaded, graph=loaded.graph.load())
     require_same_nodes(node_ids, loaded.graph, folder, run)
     say("evaluating")
     evaluation = _evaluated(folder, run, lambda: loaded, found, asked, wanted.device)

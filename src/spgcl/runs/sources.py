@@ -170,6 +170,16 @@ def _of_store(path: Path, options: GraphOptions, *, on_disk: bool) -> Graph:
     return cast(Graph, store)
 
 
+def require_loadable(graph: Graph) -> None:
+    """Refuse a page of a graph on disk that half of the machine's memory cannot hold, whatever --memory is."""
+    limit = memory_of(GraphOptions())
+    if isinstance(graph, Store) and (needed := graph.in_memory_bytes()) > limit:
+        raise InputError(
+            f"a page of {graph.folder} needs about {needed / 2**30:.1f} GiB of memory, above half of this "
+            f"machine's, {limit / 2**30:.1f} GiB; make it on a larger machine"
+        )
+
+
 def opened(path: Path, options: GraphOptions) -> Store:
     """The store of a folder; options for reading files do not apply to it."""
     # The column of ids may be that of a file of labels; direction and weights are those of the store.
