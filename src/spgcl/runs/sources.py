@@ -171,7 +171,7 @@ def _of_store(path: Path, options: GraphOptions, *, on_disk: bool) -> Graph:
 
 
 def require_loadable(graph: Graph) -> None:
-    """Refuse a page of a graph on disk that half of the machine's memory cannot hold, whatever --memory is."""
+    """Refuse a page of a graph on disk that half of the machine's memory cannot hold."""
     limit = memory_of(GraphOptions())
     if isinstance(graph, Store) and (needed := graph.in_memory_bytes()) > limit:
         raise InputError(
