@@ -2,6 +2,8 @@ import re
 
 from commands import answer, output, refusal
 
+from spgcl.runs.options import DEFAULT_METHOD
+
 
 def test_methods_by_name_have_explanations_and_presets(capsys):
     text, _ = output(capsys, "methods", "grace", "raw")
@@ -12,11 +14,11 @@ def test_methods_by_name_have_explanations_and_presets(capsys):
     assert "did you mean 'grace'" in refusal(capsys, "methods", "grac")
 
 
-def test_supervised_methods_are_marked(capsys):
+def test_supervised_methods_and_the_default_are_marked(capsys):
     supervised = [method["name"] for method in answer(capsys, "methods") if method["supervised"]]
     assert supervised == ["mlp", "gcn"]
     text, _ = output(capsys, "methods")
-    assert "gcn (supervised): " in text and "spgcl: " in text
+    assert "gcn (supervised): " in text and "spgcl: " in text and f"{DEFAULT_METHOD} (default): " in text
 
 
 def test_json_lists_what_a_constructor_takes(capsys):

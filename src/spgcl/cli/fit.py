@@ -41,10 +41,14 @@ class FitOptions:
     ] = DEFAULT_METHOD
     preset: Annotated[
         str | None,
-        typer.Option("--preset", help="Settings of a benchmark graph: published, paper or validated."),
+        typer.Option(
+            "--preset", help="The method's settings for a benchmark graph: published, paper or validated."
+        ),
     ] = None
     set_: SetOption = None
-    steps: Annotated[int | None, typer.Option("--steps", help="Short for --set steps=N.")] = None
+    steps: Annotated[
+        int | None, typer.Option("--steps", help="Short for --set steps=N, of a method that is trained.")
+    ] = None
     seed: Annotated[
         int, typer.Option("--seed", min=0, max=2**63 - 1, help="Determines all random draws.")
     ] = 0

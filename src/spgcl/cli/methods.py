@@ -6,6 +6,7 @@ import typer
 
 from spgcl.cli.options import JsonOption, method_names
 from spgcl.cli.output import print_json, print_table
+from spgcl.runs.options import DEFAULT_METHOD
 
 NamesArgument = Annotated[
     list[str] | None,
@@ -58,9 +59,9 @@ def methods(names: NamesArgument = None, json: JsonOption = False) -> None:
             for parameter in parameters(method).values()
         ]
         summary = (method.__doc__ or "").splitlines()[0]
-        needs = " (supervised)" if method.supervised else ""
+        remark = " (default)" if name == DEFAULT_METHOD else " (supervised)" if method.supervised else ""
         columns = ["parameter", "default", "values", *(["meaning"] if names else [])]
-        print_table(f"{name}{needs}: {summary}", columns, rows)
+        print_table(f"{name}{remark}: {summary}", columns, rows)
         for preset in PRESETS if names else ():
             if graphs := known_graphs(preset, name):
                 print(f"preset {preset}: {', '.join(graphs)}")

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from spgcl.engine.similarity import comparable_rows
 from spgcl.errors import InputError
-from spgcl.evaluation.verdict import verdict
+from spgcl.evaluation.verdict import unmeasured, verdict
 from spgcl.graph import Graph
 from spgcl.graph.scaling import column_scales, unit_features
 from spgcl.methods import Method
@@ -35,7 +35,7 @@ def split_half(
         raise InputError(f"repeats is {repeats}; it must be 1 or more")
     problem = incomparable(graph)
     if problem:
-        return {"channels": {}, "verdict": [f"Nothing can be said: {problem}."]}
+        return {"channels": {}, "verdict": unmeasured(problem)}
     scaled = graph.with_features(unit_features(graph.features, *column_scales(graph.features)))
     found = agreements(scaled, channels_on(torch.device(device)), repeats=repeats, seed=seed)
     channels = channel_record(found)

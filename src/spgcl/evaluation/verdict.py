@@ -61,6 +61,15 @@ def edges_say(channels: Channels) -> Literal["help", "unclear", "less", "nothing
     return "nothing" if by_chance(channels["neighbours"]) else "less"
 
 
+def unmeasured(problem: str) -> list[str]:
+    """What to do with a graph whose halves cannot be compared, for the reason given."""
+    return [
+        f"Where the signal is cannot be measured: {problem}.",
+        "Auto then counts features, neighbours, region and degrees alike.",
+        "Try: spgcl compare, with labels for some nodes.",
+    ]
+
+
 def on_vectors(mean_cosine: float) -> list[str]:
     """A sentence if the mean cosine similarity of two nodes shows that vectors are nearly all equal."""
     if mean_cosine < COLLAPSED:
