@@ -77,18 +77,8 @@ class Workplace:
         self.inputs.mkdir()
         self._write_inputs()
         fit = ["fit", self.inputs / "edges.csv", "--features", self.inputs / "features.csv", "--threads", 1]
-        fit += [
-            "--labels",
-            self.inputs / "labels.csv",
-            "--method",
-            "spgcl",
-            "--steps",
-            2,
-            "--set",
-            "hidden=4",
-            "--observe",
-            1,
-        ]
+        fit += ["--labels", self.inputs / "labels.csv", "--method", "spgcl", "--steps", 2]
+        fit += ["--set", "hidden=4", "--observe", 1]
         self.fit = [*fit, "--hold-out-edges", 0.1, "--checkpoint-every", 0]
         for kind in ("parquet", "npy", "csv"):
             assert command(*self.fit, "--format", kind, "--out", home / kind)[0] == 0
