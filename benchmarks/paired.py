@@ -14,6 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from record import RESULTS
@@ -55,11 +56,13 @@ def score(name: str, variant: str, seed: int, device_name: str) -> dict[str, Any
         precision="float32" if variant == "plain" else "auto",
     )
     task = (fitted.embed(), dataset.labels, dataset.splits)
+    scores = probe(*task, metric=dataset.metric, device=str(device))
     return {
         "dataset": name,
         "variant": variant,
         "seed": seed,
-        "test": round(probe(*task, metric=dataset.metric, device=str(device)).mean, 3),
+        "test": round(scores.mean, 3),
+        "validation": round(fmean(split.validation for split in scores.splits), 3),
         "seconds": round(fitted.seconds["train"], 3),
         **machine(device),
     }

@@ -36,10 +36,10 @@ def test_many_nodes_or_edges_bound_the_neighbourhoods(size):
     assert found == {**usual, "batch_norm_rows": "pool", "fan_out": 10}
 
 
-def test_the_width_shrinks_with_memory_to_an_eighth():
+def test_the_width_is_halved_where_embeddings_would_fill_memory():
     widths = [resolved_settings("spgcl", None, "", {}, (10**power, 0))["hidden"] for power in range(3, 10)]
     full = parameters(METHODS["spgcl"])["hidden"].default
-    assert widths == [full, full, full, full // 4, full // 8, full // 8, full // 8]
+    assert widths == [full] * 3 + [full // 2] * 4
 
 
 def test_named_settings_and_presets_override():

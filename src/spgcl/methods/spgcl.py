@@ -35,7 +35,7 @@ from spgcl.methods.ranges import Count, Factor, Fraction, Positive, Size, SizesM
 # make a step cost the same on a graph of any size. Of the data sets only Twitch-gamers and Genius are larger.
 LARGE_NODES, LARGE_EDGES = 50_000, 1_000_000
 BOUNDED = {"batch_norm_rows": "pool", "fan_out": 10}
-# The width is halved, at most three times, until embeddings take no more than this many bytes.
+# Half of the width where embeddings would take more bytes than this; less width costs too much of the scores.
 EMBEDDING_BYTES = 2**31
 
 
@@ -131,10 +131,8 @@ class SPGCL(Method):
         """Bounded neighbourhoods on large graphs, and a smaller width where embeddings would fill memory."""
         if num_nodes <= LARGE_NODES and num_edges <= LARGE_EDGES:
             return {}
-        full = width = parameters(cls)["hidden"].default
-        while width > full // 8 and 4 * width * num_nodes > EMBEDDING_BYTES:
-            width //= 2
-        return BOUNDED if width == full else {**BOUNDED, "hidden": width}
+        width = parameters(cls)["hidden"].default
+        return {**BOUNDED, "hidden": width // 2} if 4 * width * num_nodes > EMBEDDING_BYTES else BOUNDED
 
     def is_static(self, prepared: Prepared) -> bool:
         """Whether steps on this graph have fixed shapes, so that CUDA captures one and replays it."""
