@@ -99,8 +99,6 @@ def test_the_verdict_of_each_graph_stands_beside_its_scores():
     channels = {name: {"reliability": 0.1, "deviation": 0.0} for name in (*NEARBY, "own")}
     near = {"two hops": {"reliability": 0.3, "deviation": 0.0}}
     lines = [{"dataset": "cora", "channels": {**channels, **near}}]
-        {"dataset": "cora", "channels": {**channels, "two hops": {"reliability": 0.3, "deviation": 0.0}}}
-    ]
     text = auto_tables.choosing_table(lines, [scored("raw", 60.0), scored("auto", 84.0)])
     assert "| cora | help | 0.10 | 0.30 | 60.00 | - | - | 84.00 |" in text
     lines[0]["channels"]["own"] = {"reliability": 0.4, "deviation": 0.0}
