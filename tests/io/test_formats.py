@@ -146,6 +146,8 @@ def test_triples_say_that_relations_are_dropped(tmp_path):
     assert graph.num_edges == 3
     assert any("edges of 2 kinds are read as one kind" in line for line in graph.notes)
     write_csv(tmp_path / "t.tsv", "", [["\t".join(row)] for row in rows])
+    with refusing("'b'", "--source 'column 1' --target 'column 3'", "--weight none"):
+        Graph.of(tmp_path / "t.tsv", structural="degree")
     graph = Graph.of(
         tmp_path / "t.tsv", structural="degree", source_column="column 1", target_column="column 3"
     )

@@ -1,5 +1,6 @@
 """Edge lists in text or Parquet files."""
 
+import shlex
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import compute
 
-from spgcl.errors import InputError
+from spgcl.errors import InputError, shown
 from spgcl.io.draft import NO_WEIGHTS, Draft, Options, from_id_pairs
 from spgcl.io.tables import Table, id_column, read_numbers, read_table
 from spgcl.io.text import is_number
@@ -111,10 +112,21 @@ def choose_columns(table: Table, named: Options) -> tuple[int, int, int | None]:
         )
     # Without a header, a third column can only be weights.
     if weight is None and named.weight_column is None and not table.headed and len(table.columns) == 3:
-        # Unless both ends are named, and the other column is text: that of a relation, for example.
-        both = named.source_column and named.target_column
-        weight = free[0] if not both or is_number(table.columns[free[0]][0].as_py()) else None
+        weight = free[0] if _are_weights(table, named, free[0]) else None
     return source, target, weight
+
+
+def _are_weights(table: Table, named: Options, column: int) -> bool:
+    """Whether a column without a header has weights; text is that of relations if both ends are named."""
+    first = table.columns[column][0].as_py()
+    if first is None or is_number(first):
+        return True
+    if named.source_column and named.target_column:
+        return False
+    raise InputError(
+        f"{table.cell(0, column)}: {shown(first)} is not a finite number; of triples head, relation, tail "
+        f"name both ends (--source 'column 1' --target 'column 3'), else {_FIX_WEIGHTS}"
+    )
 
 
 def _usual_ends(table: Table) -> tuple[int | None, int | None]:
@@ -149,10 +161,11 @@ def _ignored(table: Table, named: Options, source: int, target: int, weight: int
         return [f"{table.path.name}: {listed} ignored: edges of {kinds:,} kinds are read as one kind"]
     if (named.source_column and named.target_column) or named.weight_column == NO_WEIGHTS:
         return [f"{table.path.name}: columns ignored: {listed}"]
-    weights = " and, for weights, --weight COLUMN" if weight is None else ""
+    ends = [shlex.quote(table.names[column]) for column in (source, target)]
+    weights = f"; for weights: --weight {shlex.quote(others[0])}" if weight is None else ""
     raise InputError(
-        f"{table.path}: columns {listed} would be ignored; confirm it by naming the ends: "
-        f"--source COLUMN --target COLUMN{weights}"
+        f"{table.path}: columns {listed} would be ignored; to confirm it, name the ends: "
+        f"--source {ends[0]} --target {ends[1]}{weights}"
     )
 
 
