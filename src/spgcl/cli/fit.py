@@ -127,7 +127,7 @@ def fit(
             return
         request = replace(request, workers=engine.count)
         show = _train(request, save_every, observe_every, engine, page_on=page_on, as_json=running.json)
-    # Now that nothing else prints.
+    # After the engine, whose processes may print.
     show()
 
 

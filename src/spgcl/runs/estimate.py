@@ -8,7 +8,7 @@ from spgcl.methods import find, parameters
 from spgcl.runs.record import Run
 
 Progress = Callable[[int, float], None]
-# Trainings shorter than this, in seconds, are not worth a word.
+# Trainings shorter than this, in seconds, are not announced.
 LONG = 120.0
 
 

@@ -20,7 +20,7 @@ def inspect_graph(graph: str, options: GraphOptions, labels: Path | None = None)
     try:
         return inspected(resolve(graph, options, labels, on_disk=True))
     except NoFeaturesError:
-        # Degrees stand for features, which most of what is described does not read.
+        # Degrees replace features, which most of the description does not read.
         loaded = resolve(graph, replace(options, structural="degree"), labels)
     record = {**inspected(loaded), "features": 0, "feature_density": 0.0}
     record.pop("transformed", None)

@@ -255,7 +255,7 @@ def _train(plan: Plan, training: Training, watch: Watch, engine: Engine | None, 
                 engine=engine,
             )
     except BaseException:
-        # What cannot be continued only takes room.
+        # What cannot be continued only takes up space.
         if plan.work != plan.folder and not any(plan.work.rglob(CHECKPOINT)):
             remove_run(training.work)
         raise
@@ -293,7 +293,7 @@ def _read(request: Request) -> tuple[Request, Loaded]:
     """The graph; features may be missing only if the method ignores them."""
     if request.loaded is not None:
         return request, request.loaded
-    # cuBLAS reads the switch for determinism when it is first used: not yet.
+    # cuBLAS reads the switch for determinism on first use, which has to come after it is set.
     with nullcontext() if request.deterministic else initialising(request.device):
         try:
             loaded = resolve(request.graph, request.options, request.labels, on_disk=True)

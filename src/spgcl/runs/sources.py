@@ -166,7 +166,7 @@ def _of_store(path: Path, options: GraphOptions, *, on_disk: bool) -> Graph:
             f"{path} needs about {store.in_memory_bytes() / 2**30:.2f} GiB in memory, above "
             f"{limit / 2**30:.2f} GiB; raise --memory (spgcl fit and spgcl inspect also work on disk)"
         )
-    # A store has the attributes of a graph, all that what comes next reads of either.
+    # A store has the attributes of a graph that are read next.
     return cast(Graph, store)
 
 
