@@ -14,6 +14,7 @@ _EXPORTS = {
     "METHODS": "spgcl.methods",
     "compare": "spgcl.face.compare",
     "fit": "spgcl.face.fit",
+    "inspect": "spgcl.face.inspect",
     "load": "spgcl.datasets",
     "open": "spgcl.face.run",
     "probe": "spgcl.evaluation",

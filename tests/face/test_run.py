@@ -1,7 +1,10 @@
 """Everything a command does, as calls from Python: on files and on graphs in memory."""
 
+import importlib
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import networkx
 import numpy as np
@@ -13,6 +16,7 @@ from pyarrow import parquet
 
 import spgcl
 from spgcl import Graph
+from spgcl.cli import app
 from spgcl.evaluation.neighbours import most_similar
 from spgcl.face.vectors import Vectors
 from spgcl.io.stored import read_stored_labels, write_stored
@@ -183,3 +187,41 @@ def test_representations_are_short(files):
         assert markup.startswith("<table>") and "60" in markup
     unsafe = spgcl.fit("edges.csv", "features.csv", out="<b>mine", **QUICK)
     assert "<b>" not in unsafe._repr_html_()
+
+
+def test_retrainings_are_opened_together(files, capsys):
+    given = ["edges.csv", "--features", "features.csv", "--labels", "labels.csv", "--out", "many"]
+    answer(capsys, "fit", *given, "--method", "spgcl", "--threads", 1, "--retrainings", 2, *settings(**SMALL))
+    runs = spgcl.open("many")
+    assert [run.record.seed for run in runs] == [0, 1] and len(runs[:1]) == 1 and "2 runs" in repr(runs)
+    with pytest.warns(spgcl.errors.Note, match="10 seeded"):
+        scores, page = runs.evaluate(only="probe"), runs.report(projection="pca")
+    assert scores["std_over"] == "retrainings" and page == Path("many/report.html") and page.exists()
+    with refusing("nothing"):
+        spgcl.open("nothing")
+
+
+def test_a_graph_is_described_as_the_command_does(files, capsys):
+    theirs = answer(capsys, "inspect", "edges.csv", "--features", "features.csv", "--labels", "labels.csv")
+    ours = spgcl.inspect("edges.csv", "features.csv", labels="labels.csv")
+    assert json.loads(json.dumps(ours)) == theirs and "edge homophily" in str(ours)
+    table, frame = pandas.read_csv("edges.csv"), pandas.read_csv("features.csv")
+    described = spgcl.inspect(table, frame, labels=pandas.read_csv("labels.csv"))
+    assert {**described, "name": ours["name"]} == ours and "60 nodes" in repr(described)
+    bare = spgcl.inspect(table)
+    assert (
+        bare["features"] == 0 and bare["edges"] == ours["edges"] and "<th>property</th>" in bare._repr_html_()
+    )
+
+
+def test_the_reference_has_a_call_for_every_command():
+    text = (Path(__file__).parents[2] / "docs" / "reference.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| (`spgcl\..*) \|$", text, re.MULTILINE))
+    commands = {one.name for one in [*app.registered_commands, *app.registered_groups]}
+    assert rows.keys() == commands
+    for name in re.findall(r"`(spgcl(?:\.\w+)+)", " ".join(rows.values())):
+        package, _, attribute = name.rpartition(".")
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            assert hasattr(importlib.import_module(package), attribute), name

@@ -188,9 +188,10 @@ BROKEN = [
     ("e.csv", 'a,b\n0,1\n"2,3\n', {}, "e.csv, row 3: expected 2 cells, found 1"),
     ("e.csv", "a,b\n0,1\n2,\n", {}, "row 3, column 'b': the id is missing"),
     ("e.csv", "a\n0\n1\n", {}, "too few columns", "('a')"),
-    ("e.csv", "a,b,c\n0,1,x\n", {}, "columns 'c'", "--source COLUMN --target COLUMN", "--weight COLUMN"),
-    ("e.csv", "a,b,w,since\n0,1,1,2\n", {"weight_column": "w"}, "columns 'since'", "--target COLUMN"),
-    ("e.txt", "0 1 2 3\n1 2 3 4\n", {}, "columns 'column 3', 'column 4'", "--source COLUMN"),
+    ("e.csv", "a,b,c\n0,1,x\n", {}, "columns 'c'", "--source a --target b"),
+    ("e.csv", "a,b,c,d\n0,1,x,2\n", {}, "columns 'c', 'd'", "--source a --target b", "--weight d"),
+    ("e.csv", "a,b,w,since\n0,1,1,2\n", {"weight_column": "w"}, "columns 'since'", "--target b"),
+    ("e.txt", "0 1 2 3\n1 2 3 4\n", {}, "columns 'column 3', 'column 4'", "--source 'column 1'"),
     ("e.txt", "0 1 {}\n1 2 {}\n", {}, "row 1, column 'column 3': '{}'", "--weight none"),
     *(
         ("e.txt", f"0;1;{cell}\n1;2;1\n", {}, f"row 1, column 'column 3': {cell.strip(chr(34))!r} is not")

@@ -1,11 +1,11 @@
 """A run on disk as an object, whose methods are the commands that take a run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from spgcl.io import read_embedding_file
 from spgcl.report.words import SCORE_COLUMNS, judgement, score_rows, score_text
 from spgcl.report.write import Wanted, write_report
 from spgcl.runs.embed import embed_graph, embed_read
-from spgcl.runs.evaluate import PARTS, Asked, evaluate
+from spgcl.runs.evaluate import PARTS, Asked, evaluate, run_folders
 from spgcl.runs.kept import in_memory, options_of, read_given
 from spgcl.runs.record import Run, read_results, read_run
 from spgcl.training.fitting import as_learned
@@ -40,65 +40,10 @@ class Evaluation(dict[str, Any]):
         return rows(" ".join(said), list(SCORE_COLUMNS), score_rows(self))
 
 
-class FittedRun(Vectors):
-    """A run on disk, and what can be done with it.
+class _Judged:
+    """What is asked of a run or of retrainings by their folder: scores and the page."""
 
-    Attributes:
-        folder: Its folder.
-        record: The content of its `run.json`.
-    """
-
-    def __init__(self, folder: str | PathLike[str]) -> None:
-        self.folder = Path(folder)
-        self.record: Run = read_run(self.folder)
-
-    def _read(self) -> tuple[NDArray[np.float32], NDArray[Any]]:
-        return self._results
-
-    @cached_property
-    def _results(self) -> tuple[NDArray[np.float32], NDArray[Any]]:
-        return read_results(self.folder)[1:]
-
-    def embed(
-        self,
-        graph: Any,
-        features: Any = None,
-        *,
-        device: str = "auto",
-        threads: int | None = None,
-        **reading: Any,
-    ) -> Vectors:
-        """Embed another or a grown graph with the weights of the run, without training.
-
-        Args:
-            graph: A data set's name, a path, or anything `Graph.of` reads.
-            features: A path or an object; those of the run's graph had the same columns.
-            device: Where to compute.
-            threads: CPU threads; those of the run by default.
-            reading: How the graph is read, see `fit`.
-        """
-        options = options_of(reading, features)
-        if isinstance(graph, str | PathLike) and not in_memory(features):
-            read, vectors = embed_graph(self.folder, str(graph), options, device=device, threads=threads)
-            return Vectors(vectors, read.node_ids)
-        recorded = self.record.graph
-        directed, structural = recorded["directed"], recorded["options"].get("structural")
-        has_features = features is not None or isinstance(graph, Graph | Dataset)
-        options = replace(
-            options, directed=directed, structural=None if has_features else options.structural or structural
-        )
-        read = read_given(graph, options, features, recorded.get("encoding"))
-        for remark in read.notes:
-            note(remark)
-        matched = as_learned(
-            read,
-            digest=recorded["digest"],
-            directed=directed,
-            num_features=recorded["num_features"],
-            feature_names=recorded.get("feature_names", ()),
-        )
-        vectors = embed_read(self.folder, self.record, matched, device=device, threads=threads)
-        return Vectors(vectors, matched.node_ids)
+    folder: Path
 
     def evaluate(
         self,
@@ -162,6 +107,67 @@ class FittedRun(Vectors):
         path = None if out is None else Path(out)
         return Path(write_report([self.folder], path, wanted)["report"])
 
+
+class FittedRun(Vectors, _Judged):
+    """A run on disk, and what can be done with it.
+
+    Attributes:
+        folder: Its folder.
+        record: The content of its `run.json`.
+    """
+
+    def __init__(self, folder: str | PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self.record: Run = read_run(self.folder)
+
+    def _read(self) -> tuple[NDArray[np.float32], NDArray[Any]]:
+        return self._results
+
+    @cached_property
+    def _results(self) -> tuple[NDArray[np.float32], NDArray[Any]]:
+        return read_results(self.folder)[1:]
+
+    def embed(
+        self,
+        graph: Any,
+        features: Any = None,
+        *,
+        device: str = "auto",
+        threads: int | None = None,
+        **reading: Any,
+    ) -> Vectors:
+        """Embed another or a grown graph with the weights of the run, without training.
+
+        Args:
+            graph: A data set's name, a path, or anything `Graph.of` reads.
+            features: A path or an object; those of the run's graph had the same columns.
+            device: Where to compute.
+            threads: CPU threads; those of the run by default.
+            reading: How the graph is read, see `fit`.
+        """
+        options = options_of(reading, features)
+        if isinstance(graph, str | PathLike) and not in_memory(features):
+            read, vectors = embed_graph(self.folder, str(graph), options, device=device, threads=threads)
+            return Vectors(vectors, read.node_ids)
+        recorded = self.record.graph
+        directed, structural = recorded["directed"], recorded["options"].get("structural")
+        has_features = features is not None or isinstance(graph, Graph | Dataset)
+        options = replace(
+            options, directed=directed, structural=None if has_features else options.structural or structural
+        )
+        read = read_given(graph, options, features, recorded.get("encoding"))
+        for remark in read.notes:
+            note(remark)
+        matched = as_learned(
+            read,
+            digest=recorded["digest"],
+            directed=directed,
+            num_features=recorded["num_features"],
+            feature_names=recorded.get("feature_names", ()),
+        )
+        vectors = embed_read(self.folder, self.record, matched, device=device, threads=threads)
+        return Vectors(vectors, matched.node_ids)
+
     @property
     def _pairs(self) -> dict[str, Any]:
         run = self.record
@@ -179,9 +185,37 @@ class FittedRun(Vectors):
         return f"FittedRun({str(self.folder)!r}: {run.method} on {run.dataset}, {run.status})"
 
 
+class Retrainings(_Judged, Sequence[FittedRun]):
+    """Runs in one folder that differ by their seeds; their scores have a deviation over retrainings.
+
+    Attributes:
+        folder: The folder that holds theirs.
+    """
+
+    def __init__(self, folder: str | PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self._runs = [FittedRun(one) for one in run_folders(self.folder)]
+
+    @overload
+    def __getitem__(self, index: int) -> FittedRun: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[FittedRun]: ...
+    def __getitem__(self, index: int | slice) -> FittedRun | list[FittedRun]:
+        """The run with this position, in order of seeds."""
+        return self._runs[index]
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __repr__(self) -> str:
+        return f"Retrainings({str(self.folder)!r}: {len(self)} runs, {self[0].record.method})"
+
+
 def open_run(path: str | PathLike[str]) -> Any:
-    """A run by its folder, as `FittedRun`, or a file of embeddings, as `Vectors`."""
-    return Vectors(*read_embedding_file(path)) if Path(path).is_file() else FittedRun(path)
+    """A run by its folder, as `FittedRun`, several retrainings, as `Retrainings`, or a file, as `Vectors`."""
+    if Path(path).is_file():
+        return Vectors(*read_embedding_file(path))
+    return FittedRun(path) if [*run_folders(Path(path))] == [Path(path)] else Retrainings(path)
 
 
 def _of_fraction(progress: Callable[[float], None]) -> Callable[[Path, float], None]:

@@ -118,14 +118,14 @@ def choose_columns(table: Table, named: Options) -> tuple[int, int, int | None]:
 
 def _are_weights(table: Table, named: Options, column: int) -> bool:
     """Whether a column without a header has weights; text is that of relations if both ends are named."""
-    first = table.columns[column][0].as_py()
-    if first is None or is_number(first):
+    if _begins_with_a_number(table, column):
         return True
     if named.source_column and named.target_column:
         return False
+    cell = shown(table.columns[column][0].as_py())
     raise InputError(
-        f"{table.cell(0, column)}: {shown(first)} is not a finite number; of triples head, relation, tail "
-        f"name both ends (--source 'column 1' --target 'column 3'), else {_FIX_WEIGHTS}"
+        f"{table.cell(0, column)}: {cell} is not a finite number; of triples head, relation, tail name both "
+        f"ends (--source 'column 1' --target 'column 3'), else {_FIX_WEIGHTS}"
     )
 
 
@@ -152,21 +152,32 @@ def _weight_column(table: Table, named: Options, ends: set[int | None]) -> int |
 
 def _ignored(table: Table, named: Options, source: int, target: int, weight: int | None) -> list[str]:
     """A note on the columns that are not used, or an error if nobody asked for that."""
-    others = [table.names[column] for column in table.others(source, target, weight)]
-    if not others:
+    unused = table.others(source, target, weight)
+    if not unused:
         return []
+    others = [table.names[column] for column in unused]
     listed = ", ".join(map(repr, others[:5])) + (" ..." if len(others) > 5 else "")
-    if all(table.names[column].lower() in _RELATIONS for column in table.others(source, target, weight)):
-        kinds = len(set(table.columns[table.names.index(others[0])].to_pylist()))
+    if all(name.lower() in _RELATIONS for name in others):
+        kinds = len(set(table.columns[unused[0]].to_pylist()))
         return [f"{table.path.name}: {listed} ignored: edges of {kinds:,} kinds are read as one kind"]
     if (named.source_column and named.target_column) or named.weight_column == NO_WEIGHTS:
         return [f"{table.path.name}: columns ignored: {listed}"]
     ends = [shlex.quote(table.names[column]) for column in (source, target)]
-    weights = f"; for weights: --weight {shlex.quote(others[0])}" if weight is None else ""
+    numbers = [
+        name for name, column in zip(others, unused, strict=True) if _begins_with_a_number(table, column)
+    ]
+    weights = (
+        f", and --weight {shlex.quote(numbers[0])} if that is a weight" if weight is None and numbers else ""
+    )
     raise InputError(
-        f"{table.path}: columns {listed} would be ignored; to confirm it, name the ends: "
+        f"{table.path}: columns {listed} would be ignored; confirm it by naming the ends: "
         f"--source {ends[0]} --target {ends[1]}{weights}"
     )
+
+
+def _begins_with_a_number(table: Table, column: int) -> bool:
+    first = table.columns[column][0].as_py() if len(table.columns[column]) else None
+    return first is None or is_number(first)
 
 
 def read_weights(table: Table, column: int) -> NDArray[np.float32]:

@@ -140,3 +140,46 @@ def _count(over: str, record: Mapping[str, Any]) -> tuple[int, str]:
         unit = "split" if over == "splits" else "start"
         count = len({score[unit] for score in record["splits"]})
     return count, over if count != 1 else over.removesuffix("s")
+
+
+def graph_rows(record: Mapping[str, Any]) -> list[list[str]]:
+    """One row per property of a graph, see `spgcl inspect`."""
+    degree = record["degree"]
+    rows = [
+        ["nodes", f"{record['nodes']:,}"],
+        ["edges", f"{record['edges']:,} {'directed' if record['directed'] else 'undirected'}"],
+        ["edge weights", "yes" if record["weighted"] else "no"],
+        ["features", _features(record)],
+        [
+            "degree",
+            f"{degree['min']:,} to {degree['max']:,}, mean {degree['mean']:.2f}, median {degree['median']:g}",
+        ],
+        ["isolated nodes", f"{record['isolated_nodes']:,}"],
+        ["connected components", f"{record['connected_components']:,}"],
+        ["memory", f"{record['memory_bytes'] / 2**20:.1f} MiB"],
+    ]
+    return rows + _label_rows(record) if "classes" in record else rows
+
+
+def _features(record: Mapping[str, Any]) -> str:
+    if not record["features"]:
+        return "none"
+    return f"{record['features']:,}, {100 * record['feature_density']:.3g}% nonzero"
+
+
+def _label_rows(record: Mapping[str, Any]) -> list[list[str]]:
+    counts = record["class_counts"]
+    names = record.get("class_names") or [str(value) for value in range(len(counts))]
+    shown = [f"{name}: {count:,}" for name, count in zip(names, counts, strict=True)]
+    rows = [
+        ["classes", f"{record['classes']:,} ({', '.join(shown[:10])}{', ...' if len(shown) > 10 else ''})"],
+        ["edge homophily", f"{record['edge_homophily']:.3f}"],
+        ["node homophily", f"{record['node_homophily']:.3f}"],
+    ]
+    if transformed := record.get("transformed"):
+        nodes = f"{transformed['anchors']:,} {'sampled nodes' if transformed['sampled'] else 'nodes'}"
+        what = f"top {transformed['positives']} by {transformed['hops']}-hop features, {nodes}"
+        rows.append(["transformed homophily", f"{transformed['homophily']:.3f} ({what})"])
+    if record["unlabelled_nodes"]:
+        rows.insert(1, ["unlabelled nodes", f"{record['unlabelled_nodes']:,}"])
+    return rows

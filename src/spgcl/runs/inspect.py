@@ -1,13 +1,13 @@
 """What a graph is, in memory or on disk."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from spgcl.errors import InputError, NoFeaturesError
 from spgcl.evaluation import split_half
 from spgcl.evaluation.statistics import describe
 from spgcl.methods import METHODS
+from spgcl.runs.kept import given_in_memory
 from spgcl.runs.options import GraphOptions
 from spgcl.runs.sources import Loaded, resolve
 from spgcl.scale.describe import describe_store
@@ -15,14 +15,21 @@ from spgcl.scale.sample import sampled_graph
 from spgcl.scale.store import Store
 
 
-def inspect_graph(graph: str, options: GraphOptions, labels: Path | None = None) -> dict[str, Any]:
-    """The same as `inspected` for a graph that is named; it needs no features."""
+def inspect_graph(
+    graph: Any, options: GraphOptions, labels: Any = None, features: Any = None
+) -> dict[str, Any]:
+    """The same as `inspected` for a graph that is named or given in memory; it needs no features."""
+
+    def loaded(chosen: GraphOptions) -> Loaded:
+        given = given_in_memory(graph, chosen, features, labels)
+        return given or resolve(str(graph), chosen, labels, on_disk=True)
+
     try:
-        return inspected(resolve(graph, options, labels, on_disk=True))
+        return inspected(loaded(options))
     except NoFeaturesError:
         # Degrees replace features, which most of the description does not read.
-        loaded = resolve(graph, replace(options, structural="degree"), labels)
-    record = {**inspected(loaded), "features": 0, "feature_density": 0.0}
+        record = inspected(loaded(replace(options, structural="degree")))
+    record |= {"features": 0, "feature_density": 0.0}
     record.pop("transformed", None)
     notes = [line for line in record["notes"] if "structural features" not in line]
     need_none = ", ".join(name for name, method in METHODS.items() if not method.reads_features)
