@@ -5,7 +5,7 @@ import socket
 import struct
 import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -63,18 +63,25 @@ class _Handler(BaseHTTPRequestHandler):
             super().finish()
 
 
-@pytest.fixture
-def server(monkeypatch):
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    running = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    running.content, running.behaviours, running.log = {"/toy/sub/file.bin": CONTENT}, [], []
-    running.url = f"http://127.0.0.1:{running.server_port}"
+@contextmanager
+def serving(handler, **state):
+    """A server of this machine with some attributes, a log and its URL."""
+    running = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    vars(running).update(state, log=[], url=f"http://127.0.0.1:{running.server_port}")
     thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield running
+    running.closing = True
     running.shutdown()
     thread.join()
     running.server_close()
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with serving(_Handler, content={"/toy/sub/file.bin": CONTENT}, behaviours=[]) as running:
+        yield running
 
 
 def form_of(content, path="sub/file.bin"):
@@ -333,16 +340,8 @@ class _Hostile(BaseHTTPRequestHandler):
 @pytest.fixture
 def hostile(monkeypatch):
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    running = ThreadingHTTPServer(("127.0.0.1", 0), _Hostile)
-    running.daemon_threads, running.log, running.closing = True, [], False
-    running.url = f"http://127.0.0.1:{running.server_port}"
-    thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield running
-    running.closing = True
-    running.shutdown()
-    thread.join()
-    running.server_close()
+    with serving(_Hostile, daemon_threads=True, closing=False) as running:
+        yield running
 
 
 def refused(mirror):
