@@ -1,6 +1,7 @@
 """Several methods on one graph: validation chooses, and differences are paired."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -61,6 +62,8 @@ def test_methods_are_compared_with_labels(files, capsys):
     assert record["majority"]["mean"] == pytest.approx(100 / 3, abs=5)
     page = (files / "all" / "comparison.html").read_text()
     assert f"differences from {best}" in page
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
+    assert [view["name"] for view in data["map"]["views"]] == list(rows)
     # What is trained stays; another method joins it.
     before = (files / "all/spgcl/embeddings.parquet").stat().st_mtime_ns
     shown, _ = output(capsys, *asked, "--methods", "spgcl,fastrp", "--out", "all")

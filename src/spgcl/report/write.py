@@ -80,8 +80,9 @@ def write_comparison(record: dict[str, Any], say: Say = silent) -> str | None:
         return None
     page = folders[0].parent / "comparison.html"
     runs = [folder for path in folders for folder in run_folders(path)]
-    entries = [Entry(folder, read_run(folder), _stored_evaluation(folder)) for folder in runs]
-    write_page(page, compare_runs(entries, "auto", say))
+    # Principal components: training several methods took long enough.
+    wanted = Wanted(projection="pca", protocol=_common_protocol(runs))
+    write_page(page, compare_runs([_entry(folder, wanted, silent) for folder in runs], "pca", silent))
     return str(page)
 
 
