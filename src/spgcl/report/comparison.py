@@ -1,5 +1,6 @@
 """The page of several runs: scores, maps, curves, and the settings in which they differ."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -155,12 +156,12 @@ def _row(name: str, run: Run, record: Mapping[str, Any]) -> list[str]:
 
 
 def _differing(runs: Mapping[str, Run]) -> Item:
-    """One row for everything that is not the same in all runs."""
+    """One row for everything that several runs have, not all of them the same."""
     described = [_described(run) for run in runs.values()]
     rows = []
-    for key in dict.fromkeys(key for one in described for key in one):
+    for key, count in Counter(key for one in described for key in one).items():
         values = [one.get(key, "-") for one in described]
-        if len(set(values)) > 1:
+        if count > 1 and len(set(values)) > 1:
             rows.append([key, *values])
     if not rows:
         return text("All settings of these runs are the same.")
