@@ -96,7 +96,7 @@ def test_d10_a_user_without_a_home_is_told_what_to_set():
     assert done.returncode == 2 and is_one_line(done.stderr) and "SPGCL_DATA" in done.stderr
 
 
-@pytest.mark.parametrize("megabytes", [300, 700])
+@pytest.mark.parametrize("megabytes", [300, 680, 800])
 def test_d10_little_memory_is_one_line(megabytes):
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
@@ -105,6 +105,15 @@ def test_d10_little_memory_is_one_line(megabytes):
         [*SPGCL, "inspect", "csbm-heterophilic"], capture_output=True, text=True, preexec_fn=limit
     )
     assert done.returncode == 2 and is_one_line(done.stderr) and "memory" in done.stderr
+
+
+def test_d10_memory_that_torch_is_refused_is_one_line(capsys, monkeypatch):
+    import torch
+
+    monkeypatch.setattr("spgcl.runs.inspect.inspect_graph", lambda *_, **__: torch.empty(2**60))
+    assert run(["inspect", "csbm-heterophilic"]) == 2
+    said = capsys.readouterr().err
+    assert is_one_line(said) and "memory" in said
 
 
 def test_d11_ctrl_c_while_modules_are_imported_is_one_line(tmp_path):

@@ -92,7 +92,7 @@ def run(arguments: Sequence[str], commands: typer.Typer = app, name: str = "spgc
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", 130)
     except Exception as error:
-        if isinstance(error, ImportError) and _lacks_memory(error):
+        if isinstance(error, (ImportError, RuntimeError)) and _lacks_memory(error):
             return _fail(_NO_MEMORY, 2)
         if os.environ.get("SPGCL_DEBUG"):
             raise
@@ -117,8 +117,10 @@ def _printed_notes() -> Iterator[None]:
         yield
 
 
-def _lacks_memory(error: ImportError) -> bool:
-    return any(words in str(error) for words in ("failed to map", "annot allocate", "out of memory"))
+def _lacks_memory(error: Exception) -> bool:
+    """Whether libraries that could not be loaded, or torch, say that memory was refused."""
+    words = ("failed to map", "annot allocate", "an't allocate", "out of memory")
+    return any(word in str(error) for word in words)
 
 
 def _one_line(error: BaseException) -> str:
