@@ -294,9 +294,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=arguments.work) as folder:
         for record in KINDS[arguments.kind](arguments, Path(folder)):
             where = machine(torch.device("cpu"))
-            append(
-                arguments.results, {**record, **where, "command": command_line("store.py", arguments.results)}
-            )
+            # Where the graphs lay for a while changes no result either.
+            command = command_line("store.py", arguments.results).replace(f" --work {arguments.work}", "")
+            append(arguments.results, {**record, **where, "command": command})
             print(json.dumps(record))
 
 
