@@ -1,5 +1,9 @@
 """Points of the plane: principal components against an exact decomposition, UMAP on clusters."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from pyarrow import parquet
@@ -99,6 +103,20 @@ def test_vectors_that_have_collapsed_are_placed_all_the_same():
     rows = np.ones((40, 5), dtype=np.float32)
     plane = umap_plane(rows, *nearest_nodes(rows, 14))
     assert plane.projection == "pca" and not plane.points.any()
+
+
+def test_umap_that_can_keep_nothing_on_disk_is_one_line():
+    """As for a user without a home who may not write where it is installed: Numba finds no folder."""
+    pytest.importorskip("umap", reason="no UMAP: pip install '.[report]'")
+    work = "import numpy as np; from spgcl.runs.plane import umap_plane; umap_plane(*[np.ones((40, 3))] * 3)"
+    done = subprocess.run(
+        [sys.executable, "-c", work],
+        env={**os.environ, "NUMBA_CACHE_LOCATOR_CLASSES": "ZipCacheLocator"},
+        capture_output=True,
+        text=True,
+    )
+    line = done.stderr.splitlines()[-1]
+    assert line.startswith("spgcl.errors.InputError") and "NUMBA_CACHE_DIR" in line
 
 
 def test_fit_writes_the_principal_plane_beside_the_embeddings(tmp_path):

@@ -82,8 +82,13 @@ def umap_plane(
     with warnings.catch_warnings():
         # UMAP warns of parts that are not used here: TensorFlow, and transforming further nodes.
         warnings.simplefilter("ignore")
-        import umap
-
+        try:
+            import umap
+        except RuntimeError as error:
+            # Of Numba, if neither the installation nor the user's home can be written.
+            raise InputError(
+                f"UMAP: {error}; set NUMBA_CACHE_DIR to a folder of yours, or use --projection pca"
+            ) from None
         own = np.arange(len(vectors))[:, None]
         indices = np.concatenate([own, nearest], axis=1).astype(np.int32)
         distances = np.concatenate([np.zeros_like(own), 1 - similarities], axis=1).clip(min=0)

@@ -125,8 +125,9 @@ def require_writable_text(record: Any) -> None:
     try:
         to_json(asdict(record)).encode("utf-8")
     except UnicodeEncodeError as error:
-        name = error.object[max(0, error.start - 20) : error.end + 20]
-        raise InputError(f"...{name!r}... is not UTF-8; give files and folders names that are") from None
+        before, after = error.object[: error.start], error.object[error.start :]
+        name = before.rpartition('"')[2] + after.partition('"')[0]
+        raise InputError(f"{name!r} is not UTF-8; give files and folders names that are") from None
 
 
 def read_run(folder: Path) -> Run:
