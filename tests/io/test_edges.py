@@ -179,6 +179,8 @@ def test_one_named_end_takes_the_first_other_column(write):
 BROKEN = [
     ("e.csv", "", {}, "holds no rows"),
     ("e.csv", "# only\n# comments\n", {}, "holds no rows"),
+    # Space for a regular expression, and a cell for a reader of tables.
+    ("e.csv", "\x0b", {}, "no rows below"),
     ("e.csv", "source,target\n", {}, "('source', 'target') but no rows"),
     ("e.csv", "user,friend\n", {}, "('user', 'friend') but no rows"),
     ("e.tsv", "user\tfriend\tsince\n# no rows\n", {}, "('user', 'friend', 'since') but no rows"),

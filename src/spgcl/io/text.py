@@ -97,7 +97,7 @@ class TextTable:
         names = [str(index) for index in range(width)]
         # A row has to fit into a block, and rows of features can be long.
         lines = islice(_LINE.finditer(self._content), 2)
-        block_size = 16 * max(1 << 18, *(len(line.group()) for line in lines))
+        block_size = 16 * max([1 << 18, *(len(line.group()) for line in lines)])
         try:
             table = arrow_csv.read_csv(
                 pa.BufferReader(pa.py_buffer(self._content)),
