@@ -22,7 +22,8 @@ def describe_run(material: Material, *, say: Callable[[str], None], projection: 
     run, scored = material.run, material.splits is not None
     say("computing the map")
     plane = plane_of_run(material, projection)
-    say("comparing halves of the graph")
+    if not run.findings:
+        say("comparing halves of the graph")
     found = run.findings or split_half(material.graph, device=material.device)
     rows = without_training(material, say) if scored else {}
     say("predicting the first split")
