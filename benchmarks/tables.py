@@ -100,7 +100,7 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
         f"docs/methods/{name}.md": {"scores": method_section(name, best, searched, scores)}
         for name in METHODS
     }
-    sized = speed_tables.sized_section(measured["paired"], measured["scores"])
+    sized = speed_tables.sized_section(measured["paired"], scores)
     blocks["docs/methods/spgcl.md"] = {
         **summary,
         "sized": sized,

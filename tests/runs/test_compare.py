@@ -47,7 +47,7 @@ def test_validation_chooses_and_differences_are_split_by_split():
     }
 
 
-def test_methods_are_compared_with_labels(files, capsys):
+def test_methods_are_compared_with_labels(files, capsys, monkeypatch):
     asked = ["compare", *GRAPH, "--labels", "labels.csv", *settings(**SMALL)]
     record = answer(capsys, *asked, "--methods", "raw,smoothed,spgcl,gcn", "--out", "all")
     rows = {row["method"]: row for row in record["methods"]}
@@ -64,6 +64,12 @@ def test_methods_are_compared_with_labels(files, capsys):
     assert f"differences from {best}" in page
     data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
     assert [view["name"] for view in data["map"]["views"]] == list(rows)
+    monkeypatch.setattr("spgcl.report.write.MOST_MAPPED", 10)
+    _, said = output(capsys, *asked, "--methods", "raw,spgcl", "--out", "all")
+    assert (
+        "spgcl report all/raw all/spgcl" in said
+        and '"Maps"' not in (files / "all" / "comparison.html").read_text()
+    )
     # What is trained stays; another method joins it.
     before = (files / "all/spgcl/embeddings.parquet").stat().st_mtime_ns
     shown, _ = output(capsys, *asked, "--methods", "spgcl,fastrp", "--out", "all")

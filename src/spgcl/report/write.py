@@ -1,5 +1,6 @@
 """The page of a run, or of several compared, from their folders."""
 
+import shlex
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -30,6 +31,8 @@ from spgcl.runs.schema import Evaluation, Labelled
 from spgcl.runs.sources import Loaded, is_dataset, require_loadable
 from spgcl.scale.store import Store
 
+# Nodes on the maps of a comparison of methods; the neighbours of more take longer than quick methods do.
+MOST_MAPPED = 20_000
 # Called with a few words on what is being done.
 Say = Callable[[str], None]
 
@@ -80,9 +83,15 @@ def write_comparison(record: dict[str, Any], say: Say = silent) -> str | None:
         return None
     page = folders[0].parent / "comparison.html"
     runs = [folder for path in folders for folder in run_folders(path)]
-    # Principal components: training several methods took long enough.
-    wanted = Wanted(projection="pca", protocol=_common_protocol(runs))
-    write_page(page, compare_runs([_entry(folder, wanted, silent) for folder in runs], "pca", silent))
+    entries = [Entry(folder, read_run(folder), _stored_evaluation(folder)) for folder in runs]
+    if (count := entries[0].run.graph["num_nodes"]) > MOST_MAPPED:
+        command = shlex.join(["spgcl", "report", *map(str, folders)])
+        say(f"the page has no maps of {count:,} nodes; {command} draws them")
+    else:
+        # Principal components: training several methods took long enough.
+        wanted = Wanted(projection="pca", protocol=_common_protocol(runs))
+        entries = [_entry(folder, wanted, silent) for folder in runs]
+    write_page(page, compare_runs(entries, "pca", silent))
     return str(page)
 
 
