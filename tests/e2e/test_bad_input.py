@@ -90,8 +90,10 @@ def test_options_that_fit_no_graph_are_refused_before_one_is_read(tmp_path, caps
         ),
         (["--seed", "-1"], ["--seed"]),
         (["--seed", str(2**70)], ["--seed"]),
-        (["--seed", str(2**63 - 1), "--seeds", "2"], ["seed is 9223372036854775808"]),
-        (["--threads", "100000"], ["100000", "--threads"]),
+        pytest.param(
+            ["--seed", str(2**63 - 1), "--seeds", "2"], ["seed is 9223372036854775808"], id="item-6-seed"
+        ),
+        pytest.param(["--threads", "100000"], ["100000", "--threads"], id="item-6-threads"),
         (["--seeds", "0"], ["--seeds"]),
         (["--format", "xlsx"], ["'xlsx'", "parquet"]),
         (["--set", "hidden=1000000"], ["out of memory", "bytes", "hidden"]),
@@ -255,7 +257,7 @@ def test_a_damaged_checkpoint_is_not_continued(tmp_path, earlier, capsys):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
-def test_special_files_are_refused_at_once(files, earlier, tmp_path, capsys):
+def test_item_6_special_files_are_refused_at_once(files, earlier, tmp_path, capsys):
     os.mkfifo(files / "pipe.csv")
     (files / "link.csv").symlink_to("/dev/zero")
     for name in ("pipe.csv", "link.csv"):

@@ -70,7 +70,7 @@ def stored_binary(folder: Path) -> Path:
 @pytest.mark.parametrize(
     "change", ["folder of all", "folder of the group", "file of all", "link", "linked folder"]
 )
-def test_binaries_that_others_could_have_written_are_not_loaded(folder: Path, change: str) -> None:
+def test_item_8_binaries_that_others_could_have_written_are_not_loaded(folder: Path, change: str) -> None:
     stored = stored_binary(folder)
     if change.startswith("folder"):
         folder.chmod(0o777 if change.endswith("all") else 0o770)
@@ -88,14 +88,14 @@ def test_binaries_that_others_could_have_written_are_not_loaded(folder: Path, ch
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
 @pytest.mark.parametrize("whose", ["folder", "file"])
-def test_binaries_of_another_user_are_not_loaded(folder: Path, whose: str) -> None:
+def test_item_8_binaries_of_another_user_are_not_loaded(folder: Path, whose: str) -> None:
     stored = stored_binary(folder)
     os.chown(folder if whose == "folder" else stored, 54321, 54321)
     calls: list[str] = []
     assert compiled_once("a", "sm_90", compiler(calls)) == b"binary of source" and len(calls) == 1
 
 
-def test_a_binary_under_the_name_of_another_is_not_loaded(folder: Path) -> None:
+def test_item_8_a_binary_under_the_name_of_another_is_not_loaded(folder: Path) -> None:
     first = stored_binary(folder)
     calls: list[str] = []
     compiled_once("b", "sm_90", compiler(calls, "b"))
@@ -105,6 +105,6 @@ def test_a_binary_under_the_name_of_another_is_not_loaded(folder: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there are no such permissions")
-def test_the_folder_and_its_files_are_the_users_alone(folder: Path) -> None:
+def test_item_8_the_folder_and_its_files_are_the_users_alone(folder: Path) -> None:
     stored = stored_binary(folder)
     assert folder.stat().st_mode & 0o777 == 0o700 and stored.stat().st_mode & 0o777 == 0o600
