@@ -62,9 +62,11 @@ def baselines(
 
 def _kept(path: Path, key: dict[str, str]) -> dict[str, dict[str, Any]]:
     """Rows computed before for the same task."""
-    if not path.exists():
+    try:
+        record = read_record(path, Baselines, "remove it; it is computed again")
+    except FileNotFoundError:
+        # Not `exists` before: a command that replaces the run may remove it in between.
         return {}
-    record = read_record(path, Baselines, "remove it; it is computed again")
     return dict(record["rows"]) if {name: record.get(name) for name in key} == key else {}
 
 
