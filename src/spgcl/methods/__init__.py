@@ -114,8 +114,7 @@ def create(
         settings: Hyper-parameters; the others keep the method's defaults.
     """
     method = find(name)
-    require_settings(name, settings or {})
-    values = checked(method, settings or {})
+    values = _checked(name, settings or {})
     seed = checked_seed(seed)
     if method.supervised and task is None:
         raise InputError(f"{name} is supervised and needs labels; give them (--labels FILE, fit(graph, y))")
@@ -141,7 +140,11 @@ def resolved_settings(
         size: Nodes and edges of the graph; without it, the defaults are those for small graphs.
     """
     method = find(name)
-    require_settings(name, given)
     chosen = preset(preset_name, name, dataset) if preset_name else method.sized_defaults(*size)
     defaults = {parameter.name: parameter.default for parameter in parameters(method).values()}
-    return {**defaults, **checked(method, {**chosen, **given})}
+    return {**defaults, **_checked(name, {**chosen, **given})}
+
+
+def _checked(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    require_settings(name, given)
+    return checked(find(name), given)
