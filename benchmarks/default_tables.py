@@ -6,17 +6,21 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+import score_tables
 import search_tables
 import spaces
 from markdown import NO_RESULTS, table
 
 Record = dict[str, Any]
 ByGraph = dict[str, float]
+ByTrainings = dict[str, list[Record]]
 
 # A smaller lead of the best draw may be chance: means over the graphs differ by this from seed to seed.
 NOISE = 0.5
 # How many points defaults may be below the preset `validated`.
 ALLOWED = 3.0
+# What a graph of the search has besides the defaults.
+PRESETS = ("published", "validated")
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,7 @@ class Choice:
 
     Attributes:
         earlier: Of the earlier defaults, on the graphs where they were trained.
-        draws: By trial, of the draws that are the same on every graph.
+        draws: By trial, of the settings that are the same on every graph.
         validated: Of the winner of each graph's search.
     """
 
@@ -35,8 +39,11 @@ class Choice:
 
     @property
     def best(self) -> int:
-        """The draw with the best mean."""
-        return max(self.draws, key=lambda trial: fmean(self.draws[trial].values()))
+        """The draw with the best mean, or a further candidate that is ahead of it by more than chance."""
+        means = {trial: fmean(scores.values()) for trial, scores in self.draws.items()}
+        first = max((trial for trial in means if trial < spaces.TRIALS), key=means.__getitem__)
+        last = max(means, key=means.__getitem__)
+        return last if means[last] - means[first] > NOISE else first
 
     @property
     def gain(self) -> float:
@@ -72,7 +79,8 @@ def choice(records: Sequence[Record], scores: Iterable[Record], method: str) -> 
     for name in names:
         for trial, seeds in ended[name][0].items():
             firsts[trial][name] = seeds[0]
-    draws = {trial: firsts[trial] for trial in range(1, spaces.TRIALS)}
+    candidates = (*range(1, spaces.TRIALS), *spaces.CANDIDATES)
+    draws = {trial: firsts[trial] for trial in candidates if len(firsts[trial]) == len(names)}
     validated = {name: firsts[ended[name][1]][name] for name in names}
     earlier = _earlier(firsts, scores, method, names)
     return Choice(earlier, draws, validated) if earlier else None
@@ -100,8 +108,9 @@ def _earlier(
 
 
 def default_table(records: Sequence[Record], scores: Sequence[Record]) -> str:
-    """By baseline: the earlier defaults, the best common draw, which of them is chosen, and its gap."""
+    """By baseline: the earlier defaults, the best candidate, which is chosen, its gap and its test scores."""
     rows = []
+    tested = [score_tables.best_of(scores, "tuned", presets) for presets in ((None,), PRESETS)]
     for method in (method for method in spaces.SPACES if method != "spgcl"):
         found = choice(records, scores, method)
         if found is None:
@@ -118,7 +127,19 @@ def default_table(records: Sequence[Record], scores: Sequence[Record]) -> str:
                 f"{found.gain:+.2f}",
                 f"{fmean(found.validated.values()):.2f}",
                 f"**{gap}**" if found.gap > ALLOWED else gap,
+                *_test_means(*(graphs.get(method, {}) for graphs in tested)),
             ]
         )
     columns = ["method", "defaults", "earlier defaults", "best draw", "gain", "`validated`", "gap"]
+    columns += ["test, defaults", "test, preset"]
     return table(columns, rows, text_columns=2) if rows else NO_RESULTS
+
+
+def _test_means(defaults: ByTrainings, presets: ByTrainings) -> list[str]:
+    """Mean test scores under the tuned probe over the graphs where both were trained."""
+    names = defaults.keys() & presets.keys()
+    means = [
+        fmean(score_tables.mean_score(graphs[name], "tuned") for name in sorted(names)) if names else None
+        for graphs in (defaults, presets)
+    ]
+    return ["-" if mean is None else f"{mean:.2f}" for mean in means]

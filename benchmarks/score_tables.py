@@ -37,6 +37,8 @@ ORDER = sorted((name for name in METHODS if "steps" in parameters(find(name))), 
 PRESETS = ("published", "validated", "paper", None, EARLIER)
 # Values set by hand that have their own row.
 VARIANTS = {("smoothed", "joined=true"): "smoothed, joined"}
+# So many trainings of a setting are enough to show it; fewer are shown where there is nothing else.
+RETRAININGS = 3
 # What a method has to be compared with: features and their smoothed versions, with no training at all.
 NO_TRAINING = ("raw", "smoothed", "smoothed, joined")
 REFERENCE = "no training"
@@ -116,9 +118,13 @@ def best_of(
 ) -> dict[str, dict[str, list[Record]]]:
     """By row and graph, the trainings of the preset, or of the defaults, that is best on validation.
 
-    A row is a method, or one of its variants.
+    Settings with less than three trainings count where there are no others. A row is a method, or one of its
+    variants.
     """
-    mean = partial(_mean, protocol=protocol, part="validation")
+
+    def rank(trainings: list[Record]) -> tuple[bool, float]:
+        return len(trainings) >= RETRAININGS, mean_score(trainings, protocol=protocol, part="validation")
+
     chosen: dict[str, dict[str, list[Record]]] = defaultdict(dict)
     for (method, preset, given), graphs in grouped(records).items():
         row = VARIANTS.get((method, given)) if given else method
@@ -126,7 +132,7 @@ def best_of(
             continue
         for name, trainings in graphs.items():
             before = chosen[row].get(name)
-            if before is None or mean(trainings) > mean(before):
+            if before is None or rank(trainings) > rank(before):
                 chosen[row][name] = trainings
     return dict(chosen)
 
@@ -189,7 +195,7 @@ def statistics_cells(records: Sequence[Record], protocol: str) -> dict[str, dict
     graphs: dict[str, list[Record]] = {}
     for row in NO_TRAINING:
         for name, trainings in chosen.pop(row, {}).items():
-            mean = partial(_mean, protocol=protocol, part="validation")
+            mean = partial(mean_score, protocol=protocol, part="validation")
             if name not in graphs or mean(trainings) > mean(graphs[name]):
                 graphs[name] = trainings
     unlabelled = {row: found for row, found in chosen.items() if not find(_method_of(row)).supervised}
@@ -219,7 +225,9 @@ def ranks_table(records: Sequence[Record]) -> str:
         cells = [_rank(printed)]
         for protocol, methods in found.items():
             means = {
-                method: _mean(graphs[name], protocol) for method, graphs in methods.items() if name in graphs
+                method: mean_score(graphs[name], protocol)
+                for method, graphs in methods.items()
+                if name in graphs
             }
             cells += [_rank(means), _first_other(means)]
         rows.append([name, *cells])
@@ -248,18 +256,19 @@ def _next_to_paper(method: str, name: str, trainings: Sequence[Record] | None, p
     if not trainings:
         return "-"
     paper = paper_figure(method, name)
-    text = f"{_mean(trainings, protocol):.1f}" + (f" ({paper.mean:.1f})" if paper else "")
+    text = f"{mean_score(trainings, protocol):.1f}" + (f" ({paper.mean:.1f})" if paper else "")
     return f"**{text}**" if _is_short(method, name, trainings, protocol) else text
 
 
-def _mean(trainings: Sequence[Record], protocol: str, part: str = "test") -> float:
+def mean_score(trainings: Sequence[Record], protocol: str, part: str = "test") -> float:
+    """Mean over retrainings."""
     return fmean(_scored(each, protocol)[part] for each in trainings)
 
 
 def _is_short(method: str, name: str, trainings: Sequence[Record], protocol: str) -> bool:
     """Whether a score is more than two points below the paper's."""
     paper = paper_figure(method, name)
-    return paper is not None and _mean(trainings, protocol) < paper.mean - ALLOWED
+    return paper is not None and mean_score(trainings, protocol) < paper.mean - ALLOWED
 
 
 def _scored(training: Record, protocol: str) -> dict[str, float]:

@@ -15,7 +15,7 @@ GRAPHS = ("cora", "actor")
 
 def search(method, *, draws, earlier=None):
     """A finished search of both graphs; draws not named and SP-GCL's trials have 10 points."""
-    scores = {number: draws.get(number, (10.0, 10.0)) for number in range(spaces.TRIALS)}
+    scores = dict.fromkeys(range(spaces.TRIALS), (10.0, 10.0)) | draws
     if earlier:
         scores[0] = earlier
     return [
@@ -49,8 +49,11 @@ def chosen(earlier, **draws):
         ((60.0, 50.0), {"trial_3": (61.2, 50.0)}, 3, 0.0),
         # Defaults that are too far behind are not kept.
         ((60.0, 50.0), {"trial_3": (61.0, 50.0), "trial_4": (40.0, 59.0)}, 3, (0.0 + 9.0) / 2),
+        # A further candidate has to be ahead of the best draw by more than chance.
+        ((60.0, 50.0), {"trial_3": (70.0, 50.0), "trial_100": (70.9, 50.0)}, 3, 0.45),
+        ((60.0, 50.0), {"trial_3": (70.0, 50.0), "trial_100": (71.2, 50.0)}, 100, 0.0),
     ],
-    ids=["mean", "chance", "ahead", "too far behind"],
+    ids=["mean", "chance", "ahead", "too far behind", "candidate by chance", "candidate ahead"],
 )
 def test_the_best_mean_over_the_graphs_is_chosen(earlier, draws, trial, gap):
     found = chosen(earlier, **draws)
@@ -62,13 +65,20 @@ def test_earlier_defaults_are_compared_where_they_were_trained():
     records = [*search("spgcl", draws={}), *search("dgi", draws={5: (80.0, 30.0)}, earlier=(99.0, 40.0))]
     found = default_tables.choice(records, [], "dgi")
     assert found.earlier == {"actor": 40.0} and found.gain == pytest.approx(-10.0)
-    line = {"dataset": "cora", "method": "dgi", "given": {}, "seed": 0, "preset": spaces.EARLIER}
-    scored = [{**line, "scores": {"paper": {"validation": 50.0}}}]
-    # Later scores are those of the new defaults.
-    scored.append({**line, "preset": None, "scores": {"paper": {"validation": 80.0}}})
+    line = {"dataset": "cora", "method": "dgi", "given": {}, "seed": 0, "device": "cpu"}
+    # Scores of no preset are those of the new defaults.
+    presets = ((spaces.EARLIER, 50.0, 70.0), (None, 80.0, 61.0), ("published", 90.0, 63.0))
+    scored = [
+        {**line, "preset": preset, "scores": {"paper": {"validation": seen}, "tuned": tuned(test)}}
+        for preset, seen, test in presets
+    ]
     assert default_tables.choice(records, scored, "dgi").earlier == {"cora": 50.0, "actor": 40.0}
     row = default_tables.default_table(records, scored).splitlines()[-1]
-    assert row == "| dgi | trial 5 | 45.00 | 55.00 | +10.00 | 69.50 | **14.50** |"
+    assert row == "| dgi | trial 5 | 45.00 | 55.00 | +10.00 | 69.50 | **14.50** | 61.00 | 63.00 |"
+
+
+def tuned(test):
+    return {"validation": 50.0, "test": test}
 
 
 def test_nothing_is_chosen_before_the_search_is_done():

@@ -22,7 +22,7 @@ class DGI(Method):
         layers: Factor = 2,
         hidden: Width = 1024,
         activation: Activation = "prelu",
-        batch_norm: BatchNorm = "none",
+        batch_norm: BatchNorm = "plain",
         normalise_features: bool = False,
         steps: Count = 300,
         learning_rate: Positive = 3e-4,
