@@ -197,3 +197,18 @@ def test_text_ids_are_written_with_the_vectors(capsys, tmp_path):
     found = answer(capsys, "similar", tmp_path / "run", "n 3", "-k", 2)
     assert len(found) == 2 and all(row["node"].startswith("n ") for row in found)
     assert "'n 99'" in refusal(capsys, "similar", tmp_path / "run", "n 99")
+
+
+def test_what_ingest_changed_is_noted_once(capsys, tmp_path):
+    edges = write_csv(
+        tmp_path / "edges.csv", "a,b", [[0, 0], *([node, (node + 1) % 60] for node in range(60))]
+    )
+    store, run = tmp_path / "store", tmp_path / "run"
+    made = output(capsys, "ingest", edges, "--structural", "degree", "--out", store)[1]
+    assert "1 self loops" in made and "60 edges" in made
+    for memory in ((), ON_DISK):
+        given = ("--method", "untrained", *settings(hidden=8))
+        fitted = output(capsys, "fit", store, "--out", run, *memory, *given, "--overwrite")[1]
+        embedded = output(capsys, "embed", run, store, "--out", tmp_path / "vectors.npy", "--overwrite")[1]
+        assert "self loops" not in fitted + embedded and "60 edges" not in fitted + embedded
+    assert "1 self loops" in output(capsys, "inspect", store)[1]

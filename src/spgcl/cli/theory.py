@@ -111,7 +111,7 @@ def _resolved(graph: str, options: GraphOptions, labels: Path | None, asked: Ask
     if asked.plot:
         require_drawable(asked.plot)
     loaded = resolve(graph, options, labels)
-    for remark in loaded.graph.notes:
+    for remark in loaded.remarks:
         note(remark)
     return loaded
 

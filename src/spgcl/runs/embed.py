@@ -40,10 +40,10 @@ def embed_graph(
     """
     settle(folder)
     run = read_run(folder)
-    read = resolve_alike(graph, options or GraphOptions(), folder, run.graph).graph
-    for remark in read.notes:
+    loaded = resolve_alike(graph, options or GraphOptions(), folder, run.graph)
+    for remark in loaded.remarks:
         note(remark)
-    return read, embed_read(folder, run, read, device=device, threads=threads)
+    return loaded.graph, embed_read(folder, run, loaded.graph, device=device, threads=threads)
 
 
 def embed_read(

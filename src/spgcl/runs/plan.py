@@ -136,7 +136,7 @@ def plan(request: Request) -> Plan:
     size = loaded.graph.num_nodes, loaded.graph.num_edges
     request = replace(request, settings=resolved_settings(*asked, size))
     supervision = _supervision(request.method, loaded)
-    for remark in loaded.graph.notes:
+    for remark in loaded.remarks:
         note(remark)
     folder = named(request.out or Path("runs") / f"{loaded.name}-{request.method}-{request.seed}")
     settle(folder)

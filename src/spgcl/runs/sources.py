@@ -45,6 +45,7 @@ class Loaded:
         class_names: Names of the classes, if they are known.
         path: The graph's file, or None for a data set.
         kept: Whether the graph was given in memory, so that a run has to keep it.
+        noted: Notes that were given before: those of a store by `ingest`.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Loaded:
     class_names: tuple[str, ...] = ()
     path: Path | None = None
     kept: bool = False
+    noted: tuple[str, ...] = ()
 
     @property
     def source(self) -> str:
@@ -62,6 +64,11 @@ class Loaded:
         if self.kept:
             return KEPT_GRAPH
         return self.name if self.path is None else str(self.path.absolute())
+
+    @property
+    def remarks(self) -> list[str]:
+        """What reading the graph changed, to be noted."""
+        return [remark for remark in self.graph.notes if remark not in self.noted]
 
     @cached_property
     def splits(self) -> Splits | None:
@@ -122,15 +129,13 @@ def resolve_graph(
     if is_dataset(graph):
         return _from_dataset(graph, options)
     path = Path(graph)
+    name = path.name.split(".")[0] or path.name
     if is_store(path):
-        return Loaded(
-            path.name.split(".")[0] or path.name, _of_store(path, options, on_disk=on_disk), path=path
-        )
+        stored = _of_store(path, options, on_disk=on_disk)
+        return Loaded(name, stored, path=path, noted=stored.notes)
     if options.memory:
         raise InputError(f"--memory {options.memory} goes with a store; {path} is read into memory as it is")
-    return Loaded(
-        path.name.split(".")[0] or path.name, read_source(path, options, encoding=encoding), path=path
-    )
+    return Loaded(name, read_source(path, options, encoding=encoding), path=path)
 
 
 def read_source(
@@ -259,8 +264,7 @@ def with_labels(loaded: Loaded, labels: Any, **columns: Any) -> Loaded:
     values, class_names = read_labels(labels, loaded.graph, **columns)
     origin = labels if isinstance(labels, str | PathLike) else "the labels"
     _note_unlabelled(values, class_names, origin)
-    kept = loaded.kept
-    return Loaded(loaded.name, loaded.graph, values, class_names=class_names, path=loaded.path, kept=kept)
+    return replace(loaded, labels=values, published=None, class_names=class_names, metric="accuracy")
 
 
 def _with_stored_labels(loaded: Loaded, path: Path) -> Loaded:
