@@ -99,3 +99,17 @@ def test_one_process_of_torchrun_is_the_plain_run(capsys, tmp_path):
     assert process.wait() == 0, process.communicate()
     process.communicate()
     assert results_of(tmp_path / "one") == results_of(tmp_path / "plain")
+
+
+def test_an_altered_block_ends_all_processes_with_a_line_each(tmp_path):
+    _, store = graph_and_store(tmp_path)
+    path = store.folder / "columns.npy"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(bytes(content))
+    process = launch(store, tmp_path / "run")
+    _, printed = process.communicate()
+    lines = [line for line in printed.splitlines() if line.startswith("spgcl: ")]
+    assert process.returncode and len(lines) == 2
+    assert any(str(path) in line for line in lines) and not any("RuntimeError" in line for line in lines)
+    assert not (tmp_path / "run").exists()

@@ -120,6 +120,12 @@ def engine_of(name: EngineName, workers: int, address: str | None, follow: Follo
         return
     with joined() as ranks:
         together = Together(ranks)
-        yield together
+        try:
+            yield together
+        except RuntimeError as error:
+            # The only name that torch gives to a lost connection.
+            if "gloo" not in str(error):
+                raise
+            raise InputError("another process has ended; its message says why") from None
         if together.leads:
             together.dismiss()
