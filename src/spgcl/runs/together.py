@@ -97,7 +97,7 @@ class Job:
 
 def follow(ranks: Ranks, job: Job) -> None:
     """Train together with the process that leads; it has prepared the graph."""
-    job.follow(ranks, Here())
+    job.follow(ranks, Here(leads=False))
 
 
 def follow_all(ranks: Ranks) -> None:

@@ -40,10 +40,11 @@ class Workers(Protocol):
         ...
 
 
+@dataclass(frozen=True)
 class Here:
-    """Blocks are computed in this process, one after the other."""
+    """Blocks are computed in this process, one after the other; or, if another leads, they are there."""
 
-    leads = True
+    leads: bool = True
 
     def wait(self) -> None:
         """There are no others."""

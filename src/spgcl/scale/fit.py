@@ -19,13 +19,15 @@ _LAYERS = ".layers.new"
 
 
 def prepare(store: Store, method: Method, *, memory: int, workers: Workers | None = None) -> Prepared:
-    """What the method's steps read of a store, after every block of it was compared with its checksum."""
+    """What the method's steps read of a store, after the leader compared every block with its checksum."""
+    workers = workers or Here()
     if problem := method.needs_memory():
         raise InputError(f"{store.folder} is larger than --memory; {problem}")
-    store.verify()
+    if workers.leads:
+        store.verify()
     if isinstance(method, JoinsChannels):
         return learned(store, method)
-    tensors = mapped_tensors(store, workers or Here(), normalise_features=method.normalise_features)
+    tensors = mapped_tensors(store, workers, normalise_features=method.normalise_features)
     warm(store, memory)
     return Prepared(tensors)
 
