@@ -22,11 +22,13 @@ class Prepared:
         memory: State besides weights that steps share (for curves, or drawn for several steps at once);
             saved in checkpoints.
         watching: Whether health curves are asked for; only they need some of `memory`.
+        drawn: What `Method.draw` drew ahead for the next step, or None.
     """
 
     graph: GraphTensors
     memory: dict[str, Tensor] = field(default_factory=dict)
     watching: bool = False
+    drawn: Any = None
 
 
 P = TypeVar("P", bound=Prepared, default=Any)
@@ -103,6 +105,10 @@ class Method(nn.Module, Generic[P]):
 
     def loss(self, prepared: P, step: int, generator: torch.Generator) -> Tensor | None:
         """The scalar to minimise at this step; None, as here, when there is nothing to train."""
+        return None
+
+    def draw(self, prepared: P, generator: torch.Generator) -> Any:
+        """What a loss draws before it reads weights, and may draw ahead; None if nothing."""
         return None
 
     def is_static(self, prepared: P) -> bool:

@@ -147,12 +147,16 @@ class SPGCL(Method):
         """Steps 1 to 5 of Algorithm 1; the pool comes first, so that only the rows it needs are encoded."""
         if self.is_static(prepared):
             return captured_loss(self, prepared, generator)
-        graph = prepared.graph
-        seeds = sample_nodes(graph.num_nodes, self.seeds, generator)
-        pool = self._pool(graph, seeds, generator)
+        seeds, pool = prepared.drawn or self.draw(prepared, generator)
+        prepared.drawn = None
         if self.anchors_are_seeds or self.negatives_everywhere:
             return self._contrast(prepared, seeds, pool, generator)
         return self._pool_contrast(prepared, pool, generator)
+
+    def draw(self, prepared: Prepared, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """The seeds and the pool of a step."""
+        seeds = sample_nodes(prepared.graph.num_nodes, self.seeds, generator)
+        return seeds, self._pool(prepared.graph, seeds, generator)
 
     def _pool(self, graph: GraphTensors, seeds: Tensor, generator: torch.Generator) -> Tensor:
         gather = neighbourhood_union if self.pool_as_set else neighbourhood_lists

@@ -1,7 +1,7 @@
 """Several processes that work on one run through torch.distributed."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -20,19 +20,28 @@ class Ranks:
 
     def __init__(self) -> None:
         self.rank, self.count = distributed.get_rank(), distributed.get_world_size()
+        # Kept from step to step: the system would clear new memory of this size every time.
+        self._message = torch.empty(0)
 
     @property
     def leads(self) -> bool:
         """Whether this process decides and writes."""
         return self.rank == 0
 
-    def average(self, tensors: list[Tensor]) -> None:
-        """Replace tensors by their mean over all processes, in one message."""
-        flat = torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
-        distributed.all_reduce(flat)
-        flat /= self.count
-        for tensor, mean in zip(tensors, torch.split(flat, [one.numel() for one in tensors]), strict=True):
-            tensor.detach().copy_(mean.view_as(tensor))
+    def average(self, tensors: list[Tensor]) -> Callable[[], list[Tensor]]:
+        """Begin to average tensors over all processes, in one message; returns what waits for the means."""
+        sizes = [tensor.numel() for tensor in tensors]
+        if len(self._message) != sum(sizes):
+            self._message = tensors[0].new_empty(sum(sizes))
+        torch.cat([tensor.detach().reshape(-1) for tensor in tensors], out=self._message)
+        sent = distributed.all_reduce(self._message, async_op=True)
+
+        def means() -> list[Tensor]:
+            sent.wait()
+            parts = torch.split(self._message.div_(self.count), sizes)
+            return [part.view_as(tensor) for part, tensor in zip(parts, tensors, strict=True)]
+
+        return means
 
     def gather(self, tensor: Tensor) -> Tensor:
         """The tensors of all processes, in order of their ranks."""

@@ -1,5 +1,6 @@
 """Several processes that train one method: each draws its own pools, and gradients are averaged."""
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from torch import Tensor
@@ -14,8 +15,8 @@ class Group(Protocol):
 
     rank: int
 
-    def average(self, tensors: list[Tensor]) -> None:
-        """Replace tensors by their mean over all processes."""
+    def average(self, tensors: list[Tensor]) -> Callable[[], list[Tensor]]:
+        """Begin to average tensors over all processes; returns what waits for the means."""
         ...
 
     def gather(self, tensor: Tensor) -> Tensor:

@@ -53,6 +53,8 @@ class Step:
         self._method, self._prepared = method, prepared
         self._optimiser, self._generator = optimiser, generator
         self._is_static = group is None and method.is_static(prepared)
+        # The generator's state before it drew ahead.
+        self._state: Tensor | None = None
         self._computed = 0
         self._captured: tuple[Callable[[], None], Tensor | None] | None = None
 
@@ -77,7 +79,7 @@ class Step:
             step=len(losses),
             weights=self._method.state_dict(),
             optimiser=self._optimiser.state(),
-            generator=self._gathered(self._generator.get_state()),
+            generator=self._gathered(self._generator.get_state() if self._state is None else self._state),
             memory=self._prepared.memory,
             losses=losses,
             observations=observations,
@@ -108,12 +110,25 @@ class Step:
         self._optimiser.drop_gradients()
         loss.backward()  # type: ignore[no-untyped-call]
         if self._group is not None:
-            # Running statistics too, so that all processes have the same method.
-            buffers = [buffer for buffer in self._method.buffers() if buffer.is_floating_point()]
-            weights = self._method.trained_weights()
-            self._group.average([*(one.grad for one in weights if one.grad is not None), *buffers])
+            self._average(self._group, number)
         self._optimiser.step()
         return loss.detach()
+
+    @torch.no_grad()
+    def _average(self, group: Group, number: int) -> None:
+        """Average over processes; each begins its next step while it waits for the others."""
+        weights = [weight for weight in self._method.trained_weights() if weight.grad is not None]
+        # Running statistics too, so that all processes have the same method.
+        buffers = [buffer for buffer in self._method.buffers() if buffer.is_floating_point()]
+        means = group.average([*(weight.grad for weight in weights if weight.grad is not None), *buffers])
+        self._state = self._generator.get_state()
+        if number + 1 < self._method.steps and not self._method.is_static(self._prepared):
+            self._prepared.drawn = self._method.draw(self._prepared, self._generator)
+        averaged = means()
+        for weight, mean in zip(weights, averaged, strict=False):
+            weight.grad = mean
+        for buffer, mean in zip(buffers, averaged[len(weights) :], strict=True):
+            buffer.copy_(mean)
 
     def _capture(self, number: int) -> tuple[Callable[[], None], Tensor | None]:
         self._optimiser.drop_gradients()
