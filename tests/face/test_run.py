@@ -201,6 +201,25 @@ def test_retrainings_are_opened_together(files, capsys):
         spgcl.open("nothing")
 
 
+def test_retrainings_are_one_call(files, network, capsys):
+    graph = ["edges.csv", "--features", "features.csv", "--out", "theirs"]
+    answer(capsys, "fit", *graph, "--method", "spgcl", "--threads", 1, "--retrainings", 2, *settings(**SMALL))
+    runs = spgcl.fit("edges.csv", "features.csv", out="ours", retrainings=2, **QUICK)
+    assert [str(run.folder) for run in runs] == ["ours/seed-0", "ours/seed-1"]
+    for run in runs:
+        for name in ("embeddings.parquet", "model.safetensors"):
+            twin = files / "theirs" / run.folder.name / name
+            assert (files / run.folder / name).read_bytes() == twin.read_bytes()
+    graph = Graph.of(network, feature_attributes=["x"])
+    labels = [index % 2 for index in range(NUM_NODES)]
+    runs = spgcl.fit(graph, labels=labels, out="kept", seed=3, retrainings=2, **QUICK)
+    assert [run.record.seed for run in runs] == [3, 4]
+    with pytest.warns(spgcl.errors.Note, match="10 seeded"):
+        assert runs.evaluate(only="probe")["std_over"] == "retrainings"
+    with refusing("--retrainings 0"):
+        spgcl.fit(graph, retrainings=0, **QUICK)
+
+
 def test_a_graph_is_described_as_the_command_does(files, capsys):
     theirs = answer(capsys, "inspect", "edges.csv", "--features", "features.csv", "--labels", "labels.csv")
     ours = spgcl.inspect("edges.csv", "features.csv", labels="labels.csv")

@@ -3,16 +3,20 @@
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 from spgcl.face.request import Shown, device_of, watching, with_graph
-from spgcl.face.run import FittedRun
+from spgcl.face.run import FittedRun, Retrainings, open_run
 from spgcl.io.embeddings import Format
 from spgcl.runs.kept import READING, keep
 from spgcl.runs.options import DEFAULT_METHOD
 from spgcl.runs.plan import Request, carry_out, plan
 
 
+@overload
+def fit(graph: Any, features: Any = None, *, retrainings: Literal[1] = 1, **options: Any) -> FittedRun: ...
+@overload
+def fit(graph: Any, features: Any = None, *, retrainings: int, **options: Any) -> FittedRun | Retrainings: ...
 def fit(
     graph: Any,
     features: Any = None,
@@ -22,9 +26,11 @@ def fit(
     preset: str | None = None,
     labels: Any = None,
     seed: int = 0,
+    retrainings: int = 1,
     hold_out_edges: float = 0.0,
     format: Format = "parquet",
     observe: int = 0,
+    checkpoint_every: float = 60.0,
     device: str = "auto",
     threads: int | None = None,
     precision: str = "auto",
@@ -33,8 +39,10 @@ def fit(
     overwrite: bool = False,
     progress: Shown = None,
     **settings: Any,
-) -> FittedRun:
+) -> FittedRun | Retrainings:
     """Train on a graph and write the run, as `spgcl fit` does.
+
+    Returns what `spgcl.open` returns for its folder: the run, or a sequence of several retrainings.
 
     Args:
         graph: A data set's name, a path, or anything `Graph.of` reads, which is then kept in the run.
@@ -44,9 +52,11 @@ def fit(
         preset: Settings of a benchmark graph.
         labels: See `FittedRun.evaluate`; kept in the run. Only supervised methods are trained on them.
         seed: Decides every draw.
+        retrainings: How many trainings, with seeds `seed`, `seed` + 1 and so on, a folder each.
         hold_out_edges: Fraction of edges left out of training, for link prediction.
         format: "parquet", "npy" or "csv".
         observe: Record health curves every so many steps.
+        checkpoint_every: Seconds between checkpoints.
         device: "auto", "cpu", "cuda" or "mps".
         threads: CPU threads.
         precision: Of matrix products on CUDA.
@@ -64,6 +74,7 @@ def fit(
         method=method,
         preset=preset,
         seed=seed,
+        seeds=retrainings,
         embedding_format=format,
         hold_out_edges=hold_out_edges,
         precision=precision,
@@ -71,7 +82,10 @@ def fit(
         resume=resume,
         overwrite=overwrite,
     )
-    return _carried_out(request, (graph, features, labels), settings, progress, observe)
+    given = (graph, features, labels)
+    return _carried_out(
+        request, given, settings, progress, observe_every=observe, save_every=checkpoint_every
+    )
 
 
 def _carried_out(
@@ -79,10 +93,11 @@ def _carried_out(
     given: tuple[Any, Any, Any],
     settings: dict[str, Any],
     progress: Shown,
-    observe: int,
-) -> FittedRun:
+    **controls: Any,
+) -> FittedRun | Retrainings:
     reading = {name: settings.pop(name) for name in READING & settings.keys()}
     planned = plan(with_graph(replace(request, settings=settings), *given, reading))
-    ((folder, _),) = carry_out(planned, watch=watching(progress), observe_every=observe)
-    keep(folder, planned.loaded)
-    return FittedRun(folder)
+    for folder, _ in carry_out(planned, watch=watching(progress), **controls):
+        keep(folder, planned.loaded)
+    found: FittedRun | Retrainings = open_run(planned.folder)
+    return found

@@ -129,6 +129,8 @@ def plan(request: Request) -> Plan:
     if request.resume and request.overwrite:
         raise InputError("--resume and --overwrite contradict each other; choose one")
     # Before the graph, which may take long to read.
+    if request.seeds < 1:
+        raise InputError(f"--retrainings {request.seeds}: train 1 time or more")
     checked_seed(request.seed + request.seeds - 1)
     asked = request.method, request.preset, request.graph, request.settings
     resolved_settings(*asked)
