@@ -4,6 +4,7 @@ import importlib
 import json
 import re
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 
 import networkx
@@ -13,13 +14,16 @@ import pytest
 from commands import answer, refusal, settings
 from graphs import make_graph, refusing, write_csv
 from pyarrow import parquet
+from typer.main import get_command
 
 import spgcl
 from spgcl import Graph
 from spgcl.cli import app
 from spgcl.evaluation.neighbours import most_similar
+from spgcl.face.run import FittedRun
 from spgcl.face.vectors import Vectors
 from spgcl.io.stored import read_stored_labels, write_stored
+from spgcl.runs.kept import READING
 
 SMALL = {"hidden": 8, "pool_size": 20, "seeds": 8, "hops": 1, "positives": 3, "negatives": 4, "steps": 2}
 QUICK = {**SMALL, "method": "spgcl", "threads": 1, "device": "cpu"}
@@ -231,6 +235,29 @@ def test_a_graph_is_described_as_the_command_does(files, capsys):
     assert (
         bare["features"] == 0 and bare["edges"] == ours["edges"] and "<th>property</th>" in bare._repr_html_()
     )
+
+
+def test_every_option_of_a_command_is_an_argument():
+    calls = {"fit": spgcl.fit, "compare": spgcl.compare, "inspect": spgcl.inspect, "eval": FittedRun.evaluate}
+    calls |= {"report": FittedRun.report, "embed": FittedRun.embed, "similar": FittedRun.similar}
+    # What is only for a terminal, has another form in Python, or is the object itself.
+    others = {
+        "json",
+        "set",
+        "steps",
+        "run",
+        "runs",
+        "report",
+        "address",
+        "engine",
+        "workers",
+        "out",
+        "overwrite",
+    }
+    for name, call in calls.items():
+        options = {one.opts[0].lstrip("-") for one in get_command(app).commands[name].params}
+        known = {argument.replace("_", "-") for argument in signature(call).parameters}
+        assert options <= known | READING | others, name
 
 
 def test_the_reference_has_a_call_for_every_command():

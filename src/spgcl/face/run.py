@@ -5,13 +5,14 @@ from dataclasses import replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spgcl.datasets import Dataset
 from spgcl.errors import note
+from spgcl.face.request import device_of
 from spgcl.face.vectors import Vectors
 from spgcl.graph import Graph
 from spgcl.graph.display import aligned, rows
@@ -56,6 +57,7 @@ class _Judged:
         splits: Any = None,
         only: str | tuple[str, ...] = PARTS,
         device: str = "auto",
+        threads: int | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> Evaluation:
         """Score the vectors with labels, or say what can be said without; also written to `eval.json`.
@@ -69,8 +71,10 @@ class _Judged:
             splits: "60/20/20", "5-fold", a file or a table of parts by node id, or masks.
             only: Parts to compute: probe, baselines, knn, clustering, links, reliability.
             device: Where to compute.
+            threads: CPU threads.
             progress: Called now and then with the finished fraction of the probe.
         """
+        device_of(device, threads)
         parts = tuple(only.split(",")) if isinstance(only, str) else tuple(only)
         asked = Asked(protocol, labels, label, id, metric, splits, parts)
         found = evaluate(self.folder, asked, device, progress and _of_fraction(progress))
@@ -84,8 +88,12 @@ class _Judged:
         labels: Any = None,
         label: str | None = None,
         nodes: str | PathLike[str] | None = None,
-        projection: str = "auto",
+        id: str | None = None,
+        projection: Literal["auto", "umap", "pca"] = "auto",
+        tensorboard: bool = False,
+        protocol: Literal["paper", "tuned"] | None = None,
         device: str = "auto",
+        threads: int | None = None,
     ) -> Path:
         """Write the page of the run and return its path.
 
@@ -94,17 +102,16 @@ class _Judged:
             labels: As for `evaluate`; an evaluation of the same labels is reused.
             label: Column of classes in the labels.
             nodes: A table by node id whose columns can colour the map.
+            id: Column of node ids in that table.
             projection: "auto", "umap" or "pca".
+            tensorboard: Also write scalars and vectors for TensorBoard.
+            protocol: Probe of the scores, see `evaluate`; that of an earlier evaluation if None.
             device: Where to compute.
+            threads: CPU threads.
         """
-        wanted = Wanted(
-            labels,
-            label,
-            None if nodes is None else Path(nodes),
-            projection="umap" if projection == "umap" else "pca" if projection == "pca" else "auto",
-            device=device,
-        )
-        path = None if out is None else Path(out)
+        device_of(device, threads)
+        table, path = (None if one is None else Path(one) for one in (nodes, out))
+        wanted = Wanted(labels, label, table, id, projection, tensorboard, device, protocol)
         return Path(write_report([self.folder], path, wanted)["report"])
 
 
