@@ -1,9 +1,12 @@
 """Formats of graphs that other programs write: matrices, networks, Feather, triples, two sides."""
 
 import json
+import math
+import random
 
 import networkx
 import numpy as np
+import pandas
 import pyarrow as pa
 import pytest
 from commands import answer, output, refusal
@@ -11,6 +14,7 @@ from graphs import arcs_of, refusing, write_csv
 from pyarrow import feather
 from scipy import io, sparse
 
+import spgcl
 from spgcl import Graph
 
 PATH = [(0, 1, 2.0), (1, 2, 1.0), (2, 3, 1.0)]
@@ -152,6 +156,68 @@ def test_triples_say_that_relations_are_dropped(tmp_path):
         tmp_path / "t.tsv", structural="degree", source_column="column 1", target_column="column 3"
     )
     assert graph.num_edges == 3
+
+
+def test_relations_are_counted_per_node(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    draw = random.Random(0)
+    rows = [(draw.randrange(20), draw.choice("xyz"), draw.randrange(20)) for _ in range(60)]
+    write_csv("t.csv", "head,relation,tail", rows)
+    graph = Graph.of("t.csv", structural="relations")
+    names = [f"{end} of {kind}" for end in ("source", "target") for kind in "xyz"]
+    counts = {(node, name): 0 for node in graph.node_ids.tolist() for name in names}
+    for head, relation, tail in rows:
+        counts[head, f"source of {relation}"] += 1
+        counts[tail, f"target of {relation}"] += 1
+    expected = [[math.log1p(counts[node, name]) for name in names] for node in graph.node_ids.tolist()]
+    assert list(graph.feature_names) == names
+    assert np.allclose(graph.features.toarray(), expected)
+    # Without a header numbers in the middle are relations, not weights.
+    write_csv("t.tsv", "", [[f"{head}\t{'xyz'.index(relation)}\t{tail}"] for head, relation, tail in rows])
+    ends = {"source_column": "column 1", "target_column": "column 3"}
+    bare = Graph.of("t.tsv", structural="relations", **ends)
+    assert bare.weights is None and np.allclose(bare.features.toarray(), expected)
+    write_csv("weighted.csv", "head,relation,tail,weight", [(*row, 2.5) for row in rows])
+    weighted = Graph.of("weighted.csv", structural="relations")
+    assert weighted.weights is not None and np.allclose(weighted.features.toarray(), expected)
+
+
+def test_relations_that_were_learned_from_are_those_of_new_graphs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_csv("t.csv", "head,relation,tail", [(n, "xyz"[n % 3], (7 * n + 1) % 30) for n in range(30)])
+    given = ["--structural", "relations", "--threads", 1]
+    answer(capsys, "fit", "t.csv", *given, "--out", "run")
+    write_csv("new.csv", "head,relation,tail", [(0, "z", 40), (40, "new", 1), (1, "x", 2)])
+    _, said = output(capsys, "embed", "run", "new.csv", "--out", "new.parquet")
+    assert "not learned from are not counted: 1" in said
+    output(capsys, "embed", "run", "t.csv", "--out", "same.parquet")
+    same, own = (spgcl.open(path).vectors for path in ("same.parquet", "run"))
+    assert np.array_equal(same, own) and len(spgcl.open("new.parquet")) == 4
+    frame = pandas.read_csv("t.csv")
+    with pytest.warns(spgcl.errors.Note):
+        run = spgcl.fit(frame, structural="relations", out="kept", progress=False)
+        assert np.array_equal(run.vectors, own) and len(run.embed(pandas.read_csv("new.csv"))) == 4
+    assert spgcl.open("kept").evaluate()["channels"]
+
+
+def test_relations_that_cannot_be_counted(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_csv("t.csv", "head,relation,tail", [("a", "x", "b"), ("b", "", "c")])
+    write_csv("e.csv", "source,target", [("a", "b")])
+    write_csv("two.csv", "source,target,one,two", [("a", "b", "c", "d")])
+    write_csv("f.csv", "id,x", [(n, 1) for n in range(10)])
+    write_csv("good.csv", "head,relation,tail", [(n, "x", n + 1) for n in range(9)])
+    asked = ["--structural", "relations"]
+    assert "t.csv, row 3, column 'relation'" in refusal(capsys, "inspect", "t.csv", *asked)
+    for name in ("e.csv", "two.csv"):
+        assert "--structural relations" in refusal(capsys, "inspect", name, *asked)
+    assert "'relations'" in refusal(capsys, "inspect", "good.csv", "--features", "f.csv", *asked)
+    assert "--hold-out-edges" in refusal(capsys, "fit", "good.csv", *asked, "--hold-out-edges", 0.4)
+    assert "relations needs the graph in memory" in refusal(
+        capsys, "ingest", "good.csv", *asked, "--out", "store"
+    )
+    with refusing("--structural relations"):
+        Graph.of(np.array([[0, 1]]), structural="relations")
 
 
 def test_a_graph_without_features_is_described(tmp_path, capsys):

@@ -6,11 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from spgcl.errors import InputError
 from spgcl.graph import Graph
 from spgcl.graph.checks import frozen
 from spgcl.graph.propagate import inverse
 
-Structural = Literal["degree", "spectral"]
+# Relations are counted by the reader of triples, see `spgcl.io.relations`.
+Structural = Literal["degree", "spectral", "relations"]
 
 SPECTRAL_DIMENSION = 64
 # Below this many nodes a dense eigensolver is exact, quick and small.
@@ -24,6 +26,11 @@ TOLERANCE = 1e-3
 
 def with_structural(graph: Graph, structural: Structural) -> Graph:
     """The graph with features computed from its edges instead of its own."""
+    if structural == "relations":
+        raise InputError(
+            "relations are counted when triples are read, not in a part of the edges (--hold-out-edges); "
+            "use --structural degree"
+        )
     if structural == "degree":
         made = degree_features(graph.adjacency, directed=graph.directed)
         names = degree_names(directed=graph.directed)

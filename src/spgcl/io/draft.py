@@ -22,9 +22,10 @@ _FLAGS = {
     "weight_column": "--weight",
     "feature_attributes": "--attributes",
     "bipartite": "--bipartite",
+    "relations": "--structural relations",
 }
 # Those that mean something for a table of edges.
-EDGE_OPTIONS = ("source_column", "target_column", "weight_column", "bipartite")
+EDGE_OPTIONS = ("source_column", "target_column", "weight_column", "bipartite", "relations")
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,22 @@ class Options:
     weight_column: str | None = None
     feature_attributes: Sequence[str] | None = None
     bipartite: bool | None = None
+    relations: bool | None = None
 
     def refuse_all_but(self, *used: str, kind: str) -> None:
         """Refuse options that mean nothing for a kind of source."""
         for name, value in vars(self).items():
             if value is not None and name not in used:
                 raise InputError(f"{name}={value!r} does not apply to {kind}; leave it out ({_FLAGS[name]})")
+
+
+@dataclass(frozen=True, eq=False)
+class Relations:
+    """A column of relations: the index into `names` of each edge."""
+
+    column: str
+    codes: NDArray[np.int64]
+    names: list[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +66,7 @@ class Draft:
         features: The source's own features, if it has any.
         feature_names: Names of their columns, if they have any.
         attributes: Node attributes that could be features, by name.
+        relations: The relation of every edge, if they are to be counted.
         origin: The file, or "" for an object in memory.
         where: Where edge i was found, in words.
     """
@@ -68,6 +80,7 @@ class Draft:
     attributes: tuple[str, ...] = ()
     weights: NDArray[Any] | None = None
     notes: tuple[str, ...] = ()
+    relations: Relations | None = None
     origin: str = ""
     where: Callable[[int], str] = "edge {}".format
 

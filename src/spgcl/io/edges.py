@@ -10,6 +10,7 @@ from pyarrow import compute
 
 from spgcl.errors import InputError, shown
 from spgcl.io.draft import NO_WEIGHTS, Draft, Options, from_id_pairs
+from spgcl.io.relations import NAMES, read_relations, relation_column
 from spgcl.io.tables import Table, id_column, read_numbers, read_table
 from spgcl.io.text import is_number
 
@@ -18,7 +19,6 @@ _FIX_WEIGHTS = "fix it, or ignore all weights (--weight none)"
 
 # Names of both ends that are found wherever they stand in a table.
 _ENDS = (("source", "target"), ("src", "dst"), ("from", "to"), ("head", "tail"), ("subject", "object"))
-_RELATIONS = ("relation", "predicate", "edge_type", "rel_type")
 
 
 def read_edge_list(path: Any, named: Options) -> Draft:
@@ -26,7 +26,8 @@ def read_edge_list(path: Any, named: Options) -> Draft:
     asked = None if named.weight_column == NO_WEIGHTS else named.weight_column
     table = read_table(path, named.source_column, named.target_column, asked)
     source, target, weight = choose_columns(table, named)
-    notes = notes_on(table, named, source, target, weight)
+    relation = relation_column(table, table.others(source, target, weight)) if named.relations else None
+    notes = notes_on(table, named, source, target, weight, relation)
     weights = None if weight is None else read_weights(table, weight)
     ends = (id_column(table, column) for column in (source, target))
     if named.bipartite:
@@ -45,6 +46,7 @@ def read_edge_list(path: Any, named: Options) -> Draft:
         second,
         weights=weights,
         notes=tuple(notes),
+        relations=None if relation is None else read_relations(table, relation),
         where=lambda index: f"{table.path}, row {table.row(index)}",
     )
 
@@ -76,9 +78,11 @@ def _of_two_kinds(
     return bool(compute.any(compute.is_in(compute.unique(first), compute.unique(second))).as_py())
 
 
-def notes_on(table: Table, named: Options, source: int, target: int, weight: int | None) -> list[str]:
+def notes_on(
+    table: Table, named: Options, source: int, target: int, weight: int | None, *others: int | None
+) -> list[str]:
     """How a table was read, in words; an error if columns would be ignored that nobody asked to ignore."""
-    notes = [*table.notes, *_ignored(table, named, source, target, weight)]
+    notes = [*table.notes, *_ignored(table, named, source, target, weight, *others)]
     if weight is not None:
         name = table.names[weight]
         notes.append(f"{table.path.name}: {name!r} used as edge weights; --weight none ignores them")
@@ -111,7 +115,8 @@ def choose_columns(table: Table, named: Options) -> tuple[int, int, int | None]:
             "name different ones (--weight none: no weights)"
         )
     # Without a header, a third column can only be weights.
-    if weight is None and named.weight_column is None and not table.headed and len(table.columns) == 3:
+    unclear = named.weight_column is None and not named.relations
+    if weight is None and unclear and not table.headed and len(table.columns) == 3:
         weight = free[0] if _are_weights(table, named, free[0]) else None
     return source, target, weight
 
@@ -150,16 +155,21 @@ def _weight_column(table: Table, named: Options, ends: set[int | None]) -> int |
     return next((column for column in called if column not in ends), None)
 
 
-def _ignored(table: Table, named: Options, source: int, target: int, weight: int | None) -> list[str]:
+def _ignored(
+    table: Table, named: Options, source: int, target: int, weight: int | None, *more: int | None
+) -> list[str]:
     """A note on the columns that are not used, or an error if nobody asked for that."""
-    unused = table.others(source, target, weight)
+    unused = table.others(source, target, weight, *more)
     if not unused:
         return []
     others = [table.names[column] for column in unused]
     listed = ", ".join(map(repr, others[:5])) + (" ..." if len(others) > 5 else "")
-    if all(name.lower() in _RELATIONS for name in others):
+    if all(name.lower() in NAMES for name in others):
         kinds = len(set(table.columns[unused[0]].to_pylist()))
-        return [f"{table.path.name}: {listed} ignored: edges of {kinds:,} kinds are read as one kind"]
+        return [
+            f"{table.path.name}: {listed} ignored: edges of {kinds:,} kinds are read as one kind; without "
+            "other features, --structural relations counts them per node"
+        ]
     if (named.source_column and named.target_column) or named.weight_column == NO_WEIGHTS:
         return [f"{table.path.name}: columns ignored: {listed}"]
     ends = [shlex.quote(table.names[column]) for column in (source, target)]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from scipy import sparse
@@ -16,6 +16,7 @@ from spgcl.io.draft import EDGE_OPTIONS, NO_WEIGHTS, Draft, Options, is_integer,
 from spgcl.io.features import NodeFeatures, holds_matrix, read_features
 from spgcl.io.objects import as_matrix, comes_from, from_adjacency, from_edge_array, from_pyg, is_frame
 from spgcl.io.opening import naming, read_bytes, suffix_of
+from spgcl.io.relations import count_relations
 
 EDGE_LISTS = (".csv", ".tsv", ".txt", ".edges", ".edgelist", ".parquet", ".feather")
 SAVED_DATA = (".pt", ".pth")
@@ -49,7 +50,8 @@ def read_graph(
             .mat, SciPy's .npz), .pt/.pth of a Data, .npz with `node_features` and `edges`.
         features: A path (.csv, .tsv, .txt, .parquet with ids; .npy, .npz by position), array, SciPy matrix or
             tensor. Its nodes are the graph's: those without edges stay, edges to others are an error.
-        structural: Features to compute from the structure if there are none.
+        structural: Features to compute from the structure if there are none: "degree", "spectral", or
+            "relations", how often a node is source and target of each relation of a table of triples.
         directed: Whether to keep direction; otherwise edges go both ways.
         source_column: Column of an edge table, else its first.
         target_column: Column of an edge table, else its second.
@@ -65,10 +67,17 @@ def read_graph(
     Raises:
         InputError: The input cannot be read as one graph; the message tells where, and what to do.
     """
-    if structural not in (None, "degree", "spectral"):
-        raise unknown("structural features", str(structural), ["degree", "spectral"])
+    if structural not in (None, *get_args(Structural)):
+        raise unknown("structural features", str(structural), get_args(Structural))
     source, features = _split_pair(source, features)
-    options = Options(source_column, target_column, weight_column, feature_attributes, bipartite or None)
+    options = Options(
+        source_column,
+        target_column,
+        weight_column,
+        feature_attributes,
+        bipartite or None,
+        structural == "relations" or None,
+    )
     known = source if isinstance(source, Graph) else getattr(source, "graph", None)
     if isinstance(known, Graph):
         options.refuse_all_but(kind="a graph that is already read")
@@ -81,6 +90,8 @@ def read_graph(
         raise InputError("--columns are those of a table of features; give one (--features FILE)")
     chosen: dict[str, Any] = {"id_column": id_column, "columns": feature_columns, "encoding": encoding}
     given = None if features is None else read_features(features, **chosen)
+    if draft.relations and given is None:
+        given, structural = count_relations(draft, draft.relations, encoding), None
     with naming(draft.origin):
         return _assemble(draft, given, structural=structural, directed=directed)
 

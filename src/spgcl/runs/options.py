@@ -15,7 +15,8 @@ class GraphOptions:
     features: Annotated[Path | None, "Node features: .csv, .tsv, .parquet, .npy or .npz."] = None
     columns: Annotated[str | None, "Columns of features to use, a,b,c (default: all but the ids)."] = None
     structural: Annotated[
-        Literal["degree", "spectral"] | None, "Compute features from the structure of a graph that has none."
+        Literal["degree", "spectral", "relations"] | None,
+        "Compute features from the structure of a graph that has none; relations: those of triples, counted.",
     ] = None
     source: Annotated[str | None, "Column of edge sources (default: the first)."] = None
     target: Annotated[str | None, "Column of edge targets (default: the second)."] = None

@@ -62,7 +62,7 @@ class EncodedColumn(TypedDict, total=False):
     """What was learned of a column of features, see `spgcl.io.encoding`."""
 
     name: str
-    kind: Literal["number", "category", "date", "text", "vector", "empty"]
+    kind: Literal["number", "category", "date", "text", "vector", "empty", "relations"]
     mean: float
     deviation: float
     missing: bool

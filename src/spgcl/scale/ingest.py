@@ -4,14 +4,14 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spgcl.errors import InputError, NoFeaturesError
 from spgcl.files import exchange, locked, sync_folder
-from spgcl.graph.structural import degree_names, degree_statistics
+from spgcl.graph.structural import Structural, degree_names, degree_statistics
 from spgcl.io.arrow import from_arrow
 from spgcl.io.draft import Options
 from spgcl.io.read import ALL_ZERO, made_note
@@ -45,7 +45,7 @@ class Sources:
 
     edges: Sequence[str]
     features: str | None = None
-    structural: Literal["degree", "spectral"] | None = None
+    structural: Structural | None = None
     columns: Options = field(default_factory=Options)
     id_column: str | None = None
     feature_columns: Sequence[str] | None = None
@@ -182,8 +182,8 @@ class _Ingestion:
             )
         if sources.features is not None and sources.structural is not None:
             raise InputError(f"there are features already; leave out structural {sources.structural!r}")
-        if sources.structural == "spectral" or (sources.structural and sources.directed):
-            what = "spectral" if sources.structural == "spectral" else "degree with --directed"
+        if sources.structural and (sources.structural != "degree" or sources.directed):
+            what = "degree with --directed" if sources.structural == "degree" else sources.structural
             raise InputError(f"--structural {what} needs the graph in memory; give --features")
 
     def _write_features(self) -> list[NDArray[np.int64]] | None:
