@@ -6,28 +6,26 @@ is trained three times: on the graph with two seeds, and without a tenth of the 
 python benchmarks/criteria.py cora chameleon-filtered
 """
 
-import math
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from record import RESULTS, command_line
-from scipy import sparse
 from trainings import graphs_parser
 
 import spgcl
 from spgcl import Dataset
 from spgcl.datasets import Splits
 from spgcl.evaluation import hold_out_edges, link_scores, tuned_probe
+from spgcl.evaluation.criteria import agreement, columns_of, unit_rows, without_columns
 from spgcl.evaluation.reliability import mean_cosine, vector_reliability
 from spgcl.experiments.measures import summary
 from spgcl.experiments.results import append, machine, read_lines
 from spgcl.graph import Graph
-from spgcl.methods.parts.halves import centred_similarities
 from spgcl.training.fitting import Fitted, fit
 
-SPLITS, HELD_OUT, COMPARED = 3, 0.1, 2000
+SPLITS, HELD_OUT = 3, 0.1
 CPU = torch.device("cpu")
 # Short trainings of small encoders: criteria have to tell good vectors from bad ones, not the best from good.
 SMALL: dict[str, Any] = {"hidden": 128, "steps": 60}
@@ -76,33 +74,9 @@ def trained(graph: Graph, method: str, settings: dict[str, Any], *, seed: int) -
     return fit(method, graph, settings=settings, seed=seed, device=CPU)
 
 
-def without_columns(graph: Graph, hidden: NDArray[np.bool_]) -> Graph:
-    """A graph with zeros in some feature columns."""
-    return graph.with_features(graph.features @ sparse.diags_array((~hidden).astype(np.float32)))
-
-
-def columns_of(graph: Graph, chosen: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """Some feature columns, dense."""
-    columns: Any = graph.features[:, np.flatnonzero(chosen)]
-    return np.asarray(columns.toarray() if sparse.issparse(columns) else columns, dtype=np.float32)
-
-
-def unit(rows: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Up to 2,000 evenly spread rows of length 1."""
-    kept = rows[np.linspace(0, len(rows) - 1, min(COMPARED, len(rows))).astype(int)].astype(np.float64)
-    return np.asarray(kept / np.maximum(np.linalg.norm(kept, axis=1, keepdims=True), 1e-12))
-
-
-def agreement(first: NDArray[np.float32], second: NDArray[np.float32]) -> float:
-    """Unbiased linear CKA of rows of length 1."""
-    one, other = (centred_similarities(torch.as_tensor(unit(rows))) for rows in (first, second))
-    norm = math.sqrt(one.square().sum() * other.square().sum())
-    return float((one * other).sum()) / max(norm, 1e-12)
-
-
 def effective_rank(rows: NDArray[np.float32]) -> float:
     """Exponential of the entropy of the singular values (RankMe, Garrido et al., ICML 2023)."""
-    values = np.linalg.svd(unit(rows), compute_uv=False)
+    values = np.linalg.svd(unit_rows(rows), compute_uv=False)
     fractions = values / values.sum() + 1e-7
     return float(np.exp(-(fractions * np.log(fractions)).sum()))
 

@@ -9,6 +9,7 @@ from commands import answer, output, refusal, settings
 from graphs import write_csv
 
 import spgcl
+from spgcl.evaluation import hold_out_edges, link_scores
 from spgcl.methods import SHORT_LIST
 from spgcl.runs.paired import chosen, differences, validation_of
 
@@ -88,6 +89,41 @@ def test_methods_are_compared_without_labels(files, capsys):
     for row in record["methods"]:
         assert 0 <= row["link_auc"] <= 100 and row["reliability"]["reliability"] <= 1
         assert {path.name for path in (files / row["run"]).glob("seed-*")} == {"seed-0", "seed-1"}
+
+
+def test_what_training_did_not_see_is_told_again(files, capsys):
+    record = answer(
+        capsys, "compare", *GRAPH, *settings(**SMALL), "--methods", "smoothed,spgcl", "--out", "all"
+    )
+    rows = {row["method"]: row for row in record["methods"]}
+    graph = spgcl.Graph.of("edges.csv", "features.csv")
+    rest, edges, others = hold_out_edges(graph, 0.1, 0)
+    hidden = np.random.default_rng(0).choice(4, 1, replace=False)
+    features = graph.features.copy()
+    features[:, hidden] = 0
+    vectors = spgcl.Embedder("smoothed", hops=1).fit_transform(rest.with_features(features))
+    expected = link_scores(vectors, edges, others)["auc"]
+    assert rows["smoothed"]["held_out_edges"] == pytest.approx(expected)
+    # Without the columns that vectors are compared with.
+    assert np.abs(vectors[:, hidden]).max() == 0 and -1 <= rows["smoothed"]["held_out_features"] <= 1
+    stored = json.loads((files / "all/spgcl/eval.json").read_text())["held_out"]
+    assert stored["edges"] == rows["spgcl"]["held_out_edges"]
+    # What was measured is read again: another method joins.
+    stored["edges"] = 12.0
+    record = json.loads((files / "all/spgcl/eval.json").read_text())
+    (files / "all/spgcl/eval.json").write_text(json.dumps({**record, "held_out": stored}))
+    shown, _ = output(capsys, "compare", *GRAPH, *settings(**SMALL), "--methods", "spgcl,raw", "--out", "all")
+    assert "12.00" in shown and "held-out edges" in shown
+    page = (files / "all" / "comparison.html").read_text()
+    assert "Without labels" in page and "12.00" in page
+
+
+def test_a_graph_of_which_nothing_can_be_held_out(files, capsys):
+    write_csv("tiny.csv", "source,target", [(0, 1)])
+    write_csv("tiny-features.csv", "id,a,b", [(0, 1, 2), (1, 2, 1)])
+    asked = ["compare", "tiny.csv", "--features", "tiny-features.csv", "--methods", "raw", "--json"]
+    shown, said = output(capsys, *asked)
+    assert "held_out_edges" not in json.loads(shown)["methods"][0] and "no edges are held out" in said
 
 
 def test_what_is_refused(files, capsys):

@@ -10,7 +10,7 @@ from spgcl.face.run import FittedRun, Retrainings, open_run
 from spgcl.io.embeddings import Format
 from spgcl.runs.kept import READING, keep
 from spgcl.runs.options import DEFAULT_METHOD
-from spgcl.runs.plan import Request, carry_out, plan
+from spgcl.runs.plan import Request, Watch, carry_out, plan
 
 
 @overload
@@ -40,9 +40,7 @@ def fit(
     progress: Shown = None,
     **settings: Any,
 ) -> FittedRun | Retrainings:
-    """Train on a graph and write the run, as `spgcl fit` does.
-
-    Returns what `spgcl.open` returns for its folder: the run, or a sequence of several retrainings.
+    """Train on a graph and write the run, as `spgcl fit` does; returns what `spgcl.open` opens.
 
     Args:
         graph: A data set's name, a path, or anything `Graph.of` reads, which is then kept in the run.
@@ -52,7 +50,7 @@ def fit(
         preset: Settings of a benchmark graph.
         labels: See `FittedRun.evaluate`; kept in the run. Only supervised methods are trained on them.
         seed: Decides every draw.
-        retrainings: How many trainings, with seeds `seed`, `seed` + 1 and so on, a folder each.
+        retrainings: Several are a sequence of runs, with seeds `seed`, `seed` + 1 and so on.
         hold_out_edges: Fraction of edges left out of training, for link prediction.
         format: "parquet", "npy" or "csv".
         observe: Record health curves every so many steps.
@@ -64,40 +62,27 @@ def fit(
         resume: Continue a run that was stopped; a finished one is returned.
         overwrite: Replace an earlier run.
         progress: A function of finished steps and loss; False for none (default: as the command shows it).
-        settings: Hyper-parameters of the method; and how the graph is read, as the options of the command:
-            `structural`, `directed`, `source`, `target`, `weight`, `attributes`, `id`, `label`.
+        settings: Hyper-parameters of the method, and graph options of the command, such as `structural`.
     """
-    request = Request(
-        graph="",
-        device=device_of(device, threads),
-        out=None if out is None else Path(out),
-        method=method,
-        preset=preset,
-        seed=seed,
-        seeds=retrainings,
-        embedding_format=format,
-        hold_out_edges=hold_out_edges,
-        precision=precision,
-        deterministic=deterministic,
-        resume=resume,
-        overwrite=overwrite,
-    )
-    given = (graph, features, labels)
-    return _carried_out(
-        request, given, settings, progress, observe_every=observe, save_every=checkpoint_every
-    )
+    what: dict[str, Any] = {"method": method, "preset": preset, "seed": seed, "seeds": retrainings}
+    what |= {"embedding_format": format, "hold_out_edges": hold_out_edges}
+    what |= {"precision": precision, "deterministic": deterministic, "resume": resume, "overwrite": overwrite}
+    path = None if out is None else Path(out)
+    request = Request("", device_of(device, threads), out=path, **what)
+    controls = {"observe_every": observe, "save_every": checkpoint_every}
+    return _carried_out(request, (graph, features, labels), settings, watching(progress), **controls)
 
 
 def _carried_out(
     request: Request,
     given: tuple[Any, Any, Any],
     settings: dict[str, Any],
-    progress: Shown,
+    watch: Watch,
     **controls: Any,
 ) -> FittedRun | Retrainings:
     reading = {name: settings.pop(name) for name in READING & settings.keys()}
     planned = plan(with_graph(replace(request, settings=settings), *given, reading))
-    for folder, _ in carry_out(planned, watch=watching(progress), **controls):
+    for folder, _ in carry_out(planned, watch=watch, **controls):
         keep(folder, planned.loaded)
     found: FittedRun | Retrainings = open_run(planned.folder)
     return found

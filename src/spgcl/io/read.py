@@ -50,34 +50,25 @@ def read_graph(
             .mat, SciPy's .npz), .pt/.pth of a Data, .npz with `node_features` and `edges`.
         features: A path (.csv, .tsv, .txt, .parquet with ids; .npy, .npz by position), array, SciPy matrix or
             tensor. Its nodes are the graph's: those without edges stay, edges to others are an error.
-        structural: Features to compute from the structure if there are none: "degree", "spectral", or
-            "relations", how often a node is source and target of each relation of a table of triples.
-        directed: Whether to keep direction; otherwise edges go both ways.
+        structural: Features to compute if there are none: "degree", "spectral", "relations" (of triples).
+        directed: Keep direction; otherwise edges go both ways.
         source_column: Column of an edge table, else its first.
         target_column: Column of an edge table, else its second.
-        weight_column: Column of an edge table or edge attribute of a network, else the one called `weight`;
-            "none" ignores all weights.
-        bipartite: Whether both columns of an edge table have ids of their own: 5 and 5 are two nodes, which
-            get the names of their columns in front, such as user:5 and item:5.
+        weight_column: Column or edge attribute of weights, else the one called `weight`; "none" ignores all.
+        bipartite: Whether both columns of an edge table have ids of their own, such as user:5 and item:5.
         id_column: Column of node ids in a table of features, else the one called `id`, else its first.
         feature_attributes: Node attributes of a network to use as features.
         feature_columns: Columns of a table of features to use, else all but the ids.
         encoding: That of another graph: what was learned from its table is applied to this one.
 
     Raises:
-        InputError: The input cannot be read as one graph; the message tells where, and what to do.
+        InputError: It cannot be read as one graph; the message tells where, and what to do.
     """
     if structural not in (None, *get_args(Structural)):
         raise unknown("structural features", str(structural), get_args(Structural))
     source, features = _split_pair(source, features)
-    options = Options(
-        source_column,
-        target_column,
-        weight_column,
-        feature_attributes,
-        bipartite or None,
-        structural == "relations" or None,
-    )
+    flags = (bipartite or None, structural == "relations" or None)
+    options = Options(source_column, target_column, weight_column, feature_attributes, *flags)
     known = source if isinstance(source, Graph) else getattr(source, "graph", None)
     if isinstance(known, Graph):
         options.refuse_all_but(kind="a graph that is already read")

@@ -13,7 +13,8 @@ from spgcl.report.material import Material
 from spgcl.report.projected import Projection
 from spgcl.report.side_by_side import side_by_side
 from spgcl.report.verdict import Rows, scored_strip, scored_strips, without_training
-from spgcl.report.words import deviation_over, judgement
+from spgcl.report.words import comparison_cell, criteria_in, criteria_words, deviation_over, judgement
+from spgcl.runs.held_out import criteria_of
 from spgcl.runs.paired import chosen, differences, task_of
 from spgcl.runs.record import Run
 
@@ -85,10 +86,27 @@ def _scores(entries: Sequence[Entry], say: Callable[[str], None]) -> Item:
         title = f"{dataset}, every split, {PROTOCOLS[protocol]}"
         unit = f"{METRICS[metric]}, percent"
         charts += [strips(title, [*dots, *scored_strips(rows)], unit), *_paired(scored, rows)]
-    cells = [_row(entry.name, entry.run, entry.evaluation or {}) for entry in entries]
-    return section(
-        "scores", "Scores", [*charts, table(_COLUMNS, cells, "All runs", runs="rows")], " ".join(words)
-    )
+    columns, cells = _filled([_row(entry.name, entry.run, entry.evaluation or {}) for entry in entries])
+    tables = [table(columns, cells, "All runs", runs="rows"), *_without_labels(entries)]
+    return section("scores", "Scores", [*charts, *tables], " ".join(words))
+
+
+def _filled(rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """The columns of the table of all runs that some run has a value for."""
+    kept = [index for index in range(len(_COLUMNS)) if any(row[index] != "-" for row in rows)]
+    return [_COLUMNS[index] for index in kept], [[row[index] for index in kept] for row in rows]
+
+
+def _without_labels(entries: Sequence[Entry]) -> list[Item]:
+    """What runs can be compared by without labels, if some have no scores."""
+    rows = {entry.name: criteria_of(_record(entry)) for entry in entries}
+    columns = criteria_in([*rows.values()])
+    if "held_out_edges" not in columns:
+        return []
+    cells = [[name, *(comparison_cell(row, column) for column in columns)] for name, row in rows.items()]
+    named = ["run", *(column for column, _ in columns.values())]
+    words = " ".join(criteria_words([*rows.values()]))
+    return [table(named, cells, "Without labels", runs="rows"), text(words)]
 
 
 def _without_training(scored: Sequence[Entry], say: Callable[[str], None]) -> Rows:

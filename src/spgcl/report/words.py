@@ -1,6 +1,6 @@
 """Scores in words, the same in the terminal and on the page."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spgcl.evaluation.scores import METRICS, PROTOCOLS
@@ -79,16 +79,55 @@ def reliability_rows(record: Mapping[str, Any]) -> list[list[str]]:
 def comparison_rows(record: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     """Columns and rows of a comparison of methods, see `spgcl.runs.compare`; best validation first."""
     if record["chosen"] is None:
-        columns = {"link_auc": "link AUC", "reliability": "reliability", "seconds": "seconds"}
+        columns = {name: column for name, (column, _) in criteria_in(record["methods"]).items()}
+        columns["seconds"] = "seconds"
     else:
         columns = {"validation": "validation", "test": "test", "difference": "difference", "knn": "k-NN"}
         columns["seconds"] = "seconds"
     ordered = sorted(record["methods"], key=lambda row: -row.get("validation", float("-inf")))
-    rows = [[row["method"], *(_comparison_cell(row, name) for name in columns)] for row in ordered]
+    rows = [[row["method"], *(comparison_cell(row, name) for name in columns)] for row in ordered]
     return ["method", *columns.values()], rows
 
 
-def _comparison_cell(row: Mapping[str, Any], name: str) -> str:
+# Columns of numbers without labels, and what each says of the vectors of a method.
+CRITERIA = {
+    "held_out_edges": (
+        "held-out edges",
+        "how well vectors of a training without a tenth of the edges tell these from non-edges by similarity "
+        "(area under the curve in percent; 50 is chance, less: linked nodes are unlike)",
+    ),
+    "held_out_features": (
+        "held-out features",
+        "how far these vectors agree with a tenth of the feature columns, also left out (CKA; 0 is chance)",
+    ),
+    "reliability": (
+        "reliability",
+        "how far vectors of two halves of the graph agree (CKA; collapsed vectors agree too)",
+    ),
+    "seeds": (
+        "seeds",
+        "how far vectors of two trainings agree (CKA; little is chance, but collapsed vectors agree too)",
+    ),
+    "link_auc": ("link AUC", "the same as held-out edges, of the run itself (--hold-out-edges)"),
+}
+NO_CHOICE = (
+    "None of these is a score: a method far behind in several is probably worse, small differences say "
+    "nothing, labels of a few nodes do."
+)
+
+
+def criteria_in(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
+    """Columns without labels that some row has, with their meaning."""
+    return {name: words for name, words in CRITERIA.items() if any(name in row for row in rows)}
+
+
+def criteria_words(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What the columns without labels say, and what they do not."""
+    return [*(f"{column}: {meaning}." for column, meaning in criteria_in(rows).values()), NO_CHOICE]
+
+
+def comparison_cell(row: Mapping[str, Any], name: str) -> str:
+    """One cell of a comparison of methods."""
     value = row.get(name)
     if value is None:
         return "-"
@@ -107,10 +146,11 @@ def comparison_words(record: Mapping[str, Any]) -> list[str]:
         f"{row['method']} is left out: {row['left_out']}" for row in record["methods"] if "left_out" in row
     ]
     if record["chosen"] is None:
-        advice = (
-            "None of these numbers ranks methods by what the vectors are good for; labels of a few nodes do."
-        )
-        return [*left_out, *record.get("graph", {}).get("verdict", []), advice]
+        return [
+            *left_out,
+            *record.get("graph", {}).get("verdict", []),
+            *criteria_words(record["methods"]),
+        ]
     best = next(row for row in record["methods"] if row["method"] == record["chosen"])
     metric, majority = METRICS[record["metric"]], record["majority"]["mean"]
     said = f"Validation chooses {best['method']}: test {metric} {best['test']:.2f}"

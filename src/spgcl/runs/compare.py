@@ -10,6 +10,7 @@ from spgcl.errors import InputError, Note, note
 from spgcl.evaluation import majority_class, split_half
 from spgcl.methods import SHORT_LIST, find, parameters
 from spgcl.runs.evaluate import Asked, as_asked, evaluate
+from spgcl.runs.held_out import agreement_of_seeds, criteria_of, held_out, measured_before
 from spgcl.runs.kept import keep
 from spgcl.runs.paired import chosen, differences, validation_of
 from spgcl.runs.plan import Plan, Request, Watch, carry_out, plan
@@ -81,15 +82,22 @@ def _plans(contest: Contest, loaded: Loaded, folder: Path) -> dict[str, Plan]:
 
 
 def _trained_and_scored(planned: Plan, asked: Asked, watch: Watch) -> dict[str, Any]:
-    seconds = 0.0
+    seconds, folders = 0.0, []
+    before = measured_before(planned.trainings[0].folder)
     for folder, run in carry_out(planned, watch=watch):
         keep(folder, planned.loaded)
+        folders.append(folder)
         seconds += sum(run.seconds.values())
         if run.status == "interrupted":
             note(f"stopped after {run.steps} steps of {run.method}; the same command continues")
             raise KeyboardInterrupt
     asked, device = replace(asked, only=_PARTS), str(planned.request.device)
     found = evaluate(planned.folder, asked, device, loaded=planned.loaded)
+    if planned.loaded.labels is None:
+        first = found.records[folders[0]]
+        first["held_out"] = held_out(planned, watch) if before is None else before
+        if len(folders) > 1:
+            found.record["seeds"] = agreement_of_seeds(folders)
     found.write()
     return {**found.record, "seconds": seconds}
 
@@ -130,9 +138,4 @@ def _row(record: dict[str, Any]) -> dict[str, Any]:
         row |= {"validation": validation_of(record), "test": record["mean"], "std": record["std"]}
     if "knn" in record:
         row["knn"] = record["knn"]["mean"]
-    if "link_prediction" in record:
-        row["link_auc"] = record["link_prediction"]["auc"]
-    # Every retraining has vectors of its own: those of the first stand for them.
-    if vectors := record.get("retrainings", [record])[0].get("vectors"):
-        row["reliability"] = vectors
-    return row
+    return row | criteria_of(record)

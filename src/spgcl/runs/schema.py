@@ -165,6 +165,8 @@ class Evaluation(TypedDict, total=False):
     knn: Scored
     clustering: dict[str, float]
     link_prediction: dict[str, float]
+    held_out: dict[str, float]
+    seeds: float
     channels: dict[str, Channel]
     verdict: list[str]
 
