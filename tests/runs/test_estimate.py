@@ -1,5 +1,7 @@
 """A long training says so, once, with what would shorten it."""
 
+import math
+
 import pytest
 
 from spgcl import Embedder, load
@@ -24,7 +26,17 @@ def test_the_note_comes_once_and_only_if_it_is_long(monkeypatch, notes, per_step
         report(step, 0.5)
     assert seen == [(5, 0.5), (10, 0.5), (15, 0.5), (20, 0.5)] and len(notes) == expected
     if expected:
-        assert "5 min left, 1 s per step" in notes[0] and "--steps 75 (1 min)" in notes[0]
+        assert "5 min left, 1 s per step" in notes[0] and "--steps 75 (75 s)" in notes[0]
+
+
+def test_a_long_first_step_is_enough(monkeypatch, notes):
+    clock = iter([100.0, 130.0])
+    monkeypatch.setattr("spgcl.runs.estimate.time.monotonic", lambda: next(clock))
+    seen = []
+    report = estimating(make_run(steps=301), lambda *given: seen.append(given))
+    for step, loss in ((0, math.nan), (1, 0.5)):
+        report(step, loss)
+    assert seen == [(1, 0.5)] and "2.5 h left, 30 s per step" in notes[0]
 
 
 def ways(*method, **settings):

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Literal
 
+from spgcl.graph.display import lasting
+
 Update = Callable[..., None]
 
 
@@ -39,7 +41,7 @@ class Lines:
         ]
         if not total:
             return ", ".join([f"{title}: {seconds:.0f} s so far", *parts])
-        left = [f"{seconds * (total - done) / done:.0f} s left"] if done else []
+        left = [f"{lasting(seconds * (total - done) / done)} left"] if done else []
         return ", ".join([f"{title}: {100 * done / total:.0f} %", *parts, *left])
 
 

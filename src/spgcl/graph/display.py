@@ -1,4 +1,4 @@
-"""Facts as a small table of HTML, which notebooks show for an object."""
+"""Facts for people: small tables of HTML, which notebooks show for an object, aligned text, times."""
 
 import html
 from collections.abc import Mapping, Sequence
@@ -34,3 +34,14 @@ def rows(title: str, columns: list[str], lines: list[list[str]]) -> str:
         f"<tr>{''.join(f'<td>{html.escape(str(cell))}</td>' for cell in line)}</tr>" for line in lines
     )
     return f"<table><caption>{html.escape(title)}</caption><tr>{head}</tr>{body}</table>"
+
+
+def lasting(seconds: float) -> str:
+    """A length of time in the unit that suits it.
+
+    >>> lasting(40), lasting(200), lasting(9000)
+    ('40 s', '3 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 3600:.1f} h" if seconds > 5400 else f"{seconds / 60:.0f} min"

@@ -50,7 +50,8 @@ class Controls:
         save: Receives a checkpoint every `save_every` seconds and when training is stopped.
         save_every: Seconds between checkpoints.
         save_last: Whether to save one after the last step too, as what follows takes long.
-        progress: Called with the number of finished steps and the last loss, a few times per second.
+        progress: Called with the number of finished steps and the last loss, a few times per second; before
+            the first step the loss is NaN.
         stop: Called after every step; training ends if it returns True.
         observe: Called before training, every `observe_every` steps, and at the end.
         observe_every: 0 observes nothing.
@@ -110,6 +111,8 @@ def train(method: Method, prepared: Prepared, *, seed: int, **controls: Any) -> 
     done = len(history.losses)
     losses = torch.full((method.steps,), math.nan, device=device)
     losses[:done] = torch.tensor(history.losses, device=device)
+    if control.progress and done < method.steps:
+        control.progress(done, math.nan)
     saved = reported = time.monotonic()
     stopping = False
     while done < method.steps and not stopping:
