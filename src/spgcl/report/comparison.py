@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from spgcl.evaluation.scores import METRICS, PROTOCOLS
-from spgcl.report.charts import Item, section, strip, strips, table, text
+from spgcl.report.charts import Item, facts, section, strip, strips, table, text
 from spgcl.report.curves import training_charts
 from spgcl.report.material import Material
 from spgcl.report.projected import Projection
 from spgcl.report.side_by_side import side_by_side
 from spgcl.report.verdict import Rows, scored_strip, scored_strips, without_training
-from spgcl.report.words import comparison_cell, criteria_in, criteria_words, deviation_over, judgement
+from spgcl.report.words import NO_CHOICE, comparison_cell, criteria_in, deviation_over, judgement
 from spgcl.runs.held_out import criteria_of
 from spgcl.runs.paired import chosen, differences, task_of
 from spgcl.runs.record import Run
@@ -105,8 +105,12 @@ def _without_labels(entries: Sequence[Entry]) -> list[Item]:
         return []
     cells = [[name, *(comparison_cell(row, column) for column in columns)] for name, row in rows.items()]
     named = ["run", *(column for column, _ in columns.values())]
-    words = " ".join(criteria_words([*rows.values()]))
-    return [table(named, cells, "Without labels", runs="rows"), text(words)]
+    meanings = dict(columns.values())
+    return [
+        table(named, cells, "Without labels", runs="rows"),
+        facts(meanings, "What they say"),
+        text(NO_CHOICE),
+    ]
 
 
 def _without_training(scored: Sequence[Entry], say: Callable[[str], None]) -> Rows:

@@ -8,7 +8,7 @@ from spgcl.report.words import RELIABILITY_COLUMNS, reliability_rows
 
 _WORDS = (
     "Each bar compares what two halves of the graph show, with half of the edges and half of the feature "
-    "columns each: 100 is the same picture in both, 0 is chance."
+    "columns each: 1 is the same picture in both, 0 is chance."
 )
 
 
@@ -17,10 +17,10 @@ def without_labels(found: Mapping[str, Any]) -> Item:
     items: list[Any] = []
     if found["channels"]:
         rows = [
-            strip(name, [], 100 * channel["reliability"], 100 * channel["deviation"])
+            strip(name, [], channel["reliability"], channel["deviation"])
             for name, channel in found["channels"].items()
         ]
-        items.append(strips("Reliability by channel", rows, "reliability, percent", (0, 10)))
+        items.append(strips("Reliability by channel", rows, "reliability", (0, 0.1)))
         items.append(text(_WORDS))
         items.append(table(RELIABILITY_COLUMNS, reliability_rows(found), "Numbers", folded=True))
     return section("signal", "Where the signal is", items, " ".join(found["verdict"]))

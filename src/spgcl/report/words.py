@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spgcl.evaluation.scores import METRICS, PROTOCOLS
+from spgcl.graph.display import aligned
 
 # Baselines beside every score.
 BASELINES = {
@@ -93,22 +94,21 @@ def comparison_rows(record: Mapping[str, Any]) -> tuple[list[str], list[list[str
 CRITERIA = {
     "held_out_edges": (
         "held-out edges",
-        "how well vectors of a training without a tenth of the edges tell these from non-edges by similarity "
-        "(area under the curve in percent; 50 is chance, less: linked nodes are unlike)",
+        "AUC of a tenth of the edges, left out of training; 50: chance, less: unlike ends",
     ),
     "held_out_features": (
         "held-out features",
-        "how far these vectors agree with a tenth of the feature columns, also left out (CKA; 0 is chance)",
+        "agreement with a tenth of the columns, left out of that training; 0 is chance",
     ),
     "reliability": (
         "reliability",
-        "how far vectors of two halves of the graph agree (CKA; collapsed vectors agree too)",
+        "agreement of vectors of two halves of the graph; collapsed vectors agree too",
     ),
     "seeds": (
         "seeds",
-        "how far vectors of two trainings agree (CKA; little is chance, but collapsed vectors agree too)",
+        "agreement of vectors of two trainings; collapsed vectors agree too",
     ),
-    "link_auc": ("link AUC", "the same as held-out edges, of the run itself (--hold-out-edges)"),
+    "link_auc": ("link AUC", "as held-out edges, of the run itself (--hold-out-edges)"),
 }
 NO_CHOICE = (
     "None of these is a score: a method far behind in several is probably worse, small differences say "
@@ -123,7 +123,7 @@ def criteria_in(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str]]
 
 def criteria_words(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """What the columns without labels say, and what they do not."""
-    return [*(f"{column}: {meaning}." for column, meaning in criteria_in(rows).values()), NO_CHOICE]
+    return [*aligned([*criteria_in(rows).values()]), NO_CHOICE]
 
 
 def comparison_cell(row: Mapping[str, Any], name: str) -> str:
