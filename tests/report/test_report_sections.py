@@ -357,7 +357,7 @@ def test_the_signal_of_the_graph_is_shown_by_channel(make_material):
     strips, _, numbers = measured["items"]
     assert [row["name"] for row in strips["rows"]] == list(CHANNELS)
     own = split_half(material.graph)["channels"]["own"]
-    assert strips["rows"][0]["mean"] == pytest.approx(100 * own["reliability"], rel=1e-4)
+    assert strips["rows"][0]["mean"] == pytest.approx(own["reliability"], rel=1e-4)
     assert numbers["rows"][0][1] == f"{own['reliability']:.2f}"
     assert measured["text"] == " ".join(split_half(material.graph)["verdict"])
     assert not without_labels({"channels": {}, "verdict": ["As recorded."]})["items"]

@@ -1,8 +1,11 @@
 """What TensorBoard's own reader finds in the export."""
 
+import threading
+
 import pytest
 from commands import answer, output, settings
 
+from spgcl.report.tensorboard import _writing
 from spgcl.runs.record import read_run
 
 event_accumulator = pytest.importorskip(
@@ -63,3 +66,15 @@ def test_a_second_export_replaces_the_first_and_an_overwritten_run_has_none(peop
     assert vectors.read_text().splitlines()[0].count("\t") == 49
     answer(capsys, *fit, "--overwrite")
     assert not (out / "tensorboard").exists()
+
+
+def test_other_threads_report_their_errors_meanwhile(tmp_path, monkeypatch):
+    failures = []
+    monkeypatch.setattr(threading, "excepthook", failures.append)
+    with _writing(tmp_path):
+        for kind in (threading.Thread, type("Quiet", (threading.Thread,), {"__module__": "tensorboard.x"})):
+            thread = kind(target=lambda: 1 / 0, name=kind.__name__)
+            thread.start()
+            thread.join()
+    assert [failure.thread.name for failure in failures] == ["Thread"]
+    assert threading.excepthook == failures.append

@@ -61,7 +61,13 @@ def write_tensorboard(folder: Path, run: Run, material: Material | None = None) 
 @contextmanager
 def _writing(folder: Path) -> Iterator[Any]:
     """TensorBoard's writer; its thread reports an error to the next call, not to a user."""
-    before, threading.excepthook = threading.excepthook, lambda _: None
+    before = threading.excepthook
+
+    def of_others(failure: threading.ExceptHookArgs) -> None:
+        if not type(failure.thread).__module__.startswith("tensorboard"):
+            before(failure)
+
+    threading.excepthook = of_others
     try:
         with require_tensorboard()(str(folder)) as writer:
             yield writer

@@ -259,9 +259,18 @@ def _from_dataset(name: str, options: GraphOptions) -> Loaded:
     return Loaded(name, dataset.graph, dataset.labels, dataset.splits, dataset.metric, dataset.class_names)
 
 
-def with_labels(loaded: Loaded, labels: Any, **columns: Any) -> Loaded:
+def with_labels(
+    loaded: Loaded,
+    labels: Any,
+    *,
+    label_column: str | None,
+    id_column: str | None,
+    if_there: bool = False,
+) -> Loaded:
     """The same graph with labels from a file or in memory, and without splits; see `spgcl.io.read_labels`."""
-    values, class_names = read_labels(labels, loaded.graph, **columns)
+    values, class_names = read_labels(
+        labels, loaded.graph, id_column=id_column, label_column=label_column, if_there=if_there
+    )
     origin = labels if isinstance(labels, str | PathLike) else "the labels"
     _note_unlabelled(values, class_names, origin)
     return replace(loaded, labels=values, published=None, class_names=class_names, metric="accuracy")
