@@ -9,6 +9,9 @@ import pandas
 import pytest
 from commands import answer, output, refusal, settings
 from graphs import refusing, write_csv
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import spgcl
 from spgcl.io.encoding import MOST_CATEGORIES, encoded, learn_encoding
@@ -80,6 +83,31 @@ def test_categories_are_those_of_skrub(frame):
         assert np.array_equal(mine, theirs[f"town_{name}"].to_numpy())
 
 
+def test_a_probe_reads_as_much_from_it_as_from_that_of_skrub():
+    """Classes that numbers, a category, dates and words each tell a little of; half of the rows are new."""
+    vectorizer = pytest.importorskip("skrub").TableVectorizer()
+    size, draw = 1000, np.random.default_rng(0)
+    kinds = draw.integers(0, 2, size)
+    unsure = np.where(draw.random((size, 3)) < 0.7, kinds[:, None], draw.integers(0, 2, (size, 3)))
+    frame = make_frame(size)
+    frame["age"] += 3 * kinds
+    frame["town"] = np.where(unsure[:, 0], "Lima", frame["town"].astype(object))
+    frame["born"] += pandas.to_timedelta(800 * kinds, unit="D")
+    frame["about"] = np.where(unsure[:, 1], "red garden ", "blue boat ") + frame["about"]
+    old, new = frame.iloc[: size // 2], frame.iloc[size // 2 :]
+    learned = read_features(old)
+    ours = learned.matrix, read_features(new, encoding=learned.encoding).matrix
+    theirs = [
+        np.nan_to_num(step(rows.drop(columns="id")).to_numpy(float))
+        for step, rows in ((vectorizer.fit_transform, old), (vectorizer.transform, new))
+    ]
+    right = []
+    for known, unknown in (ours, theirs):
+        probe = make_pipeline(StandardScaler(), LogisticRegression(C=0.1)).fit(known, kinds[: size // 2])
+        right.append(probe.score(unknown, kinds[size // 2 :]))
+    assert right[0] > 0.8 and right[0] > right[1] - 0.03
+
+
 def test_what_was_learned_is_json_and_applies_to_other_rows(frame):
     found = read_features(frame)
     record = json.loads(json.dumps(found.encoding))
@@ -105,6 +133,15 @@ def test_texts_that_share_words_are_near_and_the_axes_are_those_of_a_decompositi
     # All axes are kept: products are those of the weighted, hashed pieces themselves.
     assert np.allclose(np.diag(products)[:-1], 1, atol=1e-3) and not found[-1].any()
     assert products[2, 3] > 0.8 > products[2, 5] and products[0, 4] > products[0, 3]
+
+
+def test_durations_are_numbers_in_any_unit():
+    days = pandas.to_timedelta(np.arange(50), unit="D")
+    frame = pandas.DataFrame({"id": range(50), "stay": days, "kind": ["a", "b"] * 25})
+    found = read_features(frame)
+    assert found.names[0] == "stay" and found.matrix[:, 0].std() == pytest.approx(1, abs=1e-3)
+    frame["stay"] = days.astype("timedelta64[s]")
+    assert np.array_equal(read_features(frame, encoding=found.encoding).matrix, found.matrix)
 
 
 def test_few_values_are_categories_and_many_are_text(tmp_path):

@@ -122,6 +122,8 @@ def _numbers(table: Table, column: int) -> Values | None:
         values = values.cast(pa.float64())
     if pa.types.is_boolean(values.type):
         values = values.cast(pa.int8())
+    if pa.types.is_duration(values.type):
+        values = values.cast(pa.duration("ms"), safe=False).cast(pa.int64())
     if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
         numbers = np.array(
             [np.nan if value is None else float(value) for value in values.to_pylist()], dtype=np.float64
