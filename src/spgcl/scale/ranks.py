@@ -21,7 +21,7 @@ class Ranks:
     def __init__(self) -> None:
         self.rank, self.count = distributed.get_rank(), distributed.get_world_size()
         # Kept from step to step: the system would clear new memory of this size every time.
-        self._message = torch.empty(0)
+        self._message, self._parts = torch.empty(0), list[Tensor]()
 
     @property
     def leads(self) -> bool:
@@ -30,16 +30,17 @@ class Ranks:
 
     def average(self, tensors: list[Tensor]) -> Callable[[], list[Tensor]]:
         """Begin to average tensors over all processes, in one message; returns what waits for the means."""
-        sizes = [tensor.numel() for tensor in tensors]
-        if len(self._message) != sum(sizes):
+        if [part.shape for part in self._parts] != [tensor.shape for tensor in tensors]:
+            sizes = [tensor.numel() for tensor in tensors]
             self._message = tensors[0].new_empty(sum(sizes))
-        torch.cat([tensor.detach().reshape(-1) for tensor in tensors], out=self._message)
+            self._parts = list(map(Tensor.view_as, torch.split(self._message, sizes), tensors))
+        torch._foreach_copy_(self._parts, tensors)
         sent = distributed.all_reduce(self._message, async_op=True)
 
         def means() -> list[Tensor]:
             sent.wait()
-            parts = torch.split(self._message.div_(self.count), sizes)
-            return [part.view_as(tensor) for part, tensor in zip(parts, tensors, strict=True)]
+            self._message /= self.count
+            return self._parts
 
         return means
 
