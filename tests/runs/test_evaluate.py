@@ -85,6 +85,12 @@ def test_only_some_parts_are_computed(fitted, capsys):
     assert {"knn", "clustering"} <= set(record) and not {"mean", "baselines"} & set(record)
     assert "baselines" not in answer(capsys, "eval", fitted, *KIND, "--only", "probe")
     assert "'knnn'" in refusal(capsys, "eval", fitted, "--only", "knnn")
+    for parts in ("knn", "clustering", "knn,probe"):
+        shown, _ = output(capsys, "eval", fitted, *KIND, "--only", parts)
+        assert ("10 splits" in shown) == ("knn" in parts)
+    for parts in ("links", "baselines", "reliability"):
+        assert f"--only {parts}" in refusal(capsys, "eval", fitted, *KIND, "--only", parts)
+    assert "--only probe" in refusal(capsys, "eval", fitted, "--only", "probe")
 
 
 def test_columns_of_labels_are_named(fitted, capsys):

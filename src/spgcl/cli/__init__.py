@@ -85,6 +85,8 @@ def run(arguments: Sequence[str], commands: typer.Typer = app, name: str = "spgc
         context = getattr(error, "ctx", None)
         hint = f" (see {context.command_path} --help)" if context is not None else ""
         message = error.format_message() if hasattr(error, "format_message") else str(error)
+        # Newer versions of Typer check by pydantic, which begins so.
+        message = message.replace("Value error, ", "")
         return _fail(f"{message.rstrip('.') or 'no command given'}{hint}", 2)
     except SystemExit:
         # Nobody reads on, as in `spgcl methods | head -1`.

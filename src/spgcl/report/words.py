@@ -23,7 +23,7 @@ def score_rows(record: Mapping[str, Any]) -> list[list[str]]:
         ("k-NN", record.get("knn", {})),
     ):
         if "mean" in scores:
-            count, unit = _count(scores["std_over"], record)
+            count, unit = _count(scores, record)
             std = f"{scores['std']:.2f}" if count > 1 else "-"
             rows.append([name, METRICS[record["metric"]], f"{scores['mean']:.2f}", std, f"{count} {unit}"])
         rows += [
@@ -169,16 +169,17 @@ def score_text(record: Mapping[str, Any]) -> str:
 
 def deviation_over(record: Mapping[str, Any]) -> str:
     """What the deviation of the main score is taken over, such as "10 splits"."""
-    return "{} {}".format(*_count(record["std_over"], record))
+    return "{} {}".format(*_count(record, record))
 
 
-def _count(over: str, record: Mapping[str, Any]) -> tuple[int, str]:
-    """How many of what a deviation is taken over, as in 10 splits or 1 split."""
+def _count(scores: Mapping[str, Any], record: Mapping[str, Any]) -> tuple[int, str]:
+    """How many of what the deviation of scores in a record is taken over, as in 10 splits or 1 split."""
+    over = scores["std_over"]
     if over == "retrainings":
         count = len(record["retrainings"])
     else:
         unit = "split" if over == "splits" else "start"
-        count = len({score[unit] for score in record["splits"]})
+        count = len({score[unit] for score in scores["splits"]})
     return count, over if count != 1 else over.removesuffix("s")
 
 

@@ -1,6 +1,7 @@
 """The page of a run, or of several compared, from their folders."""
 
 import shlex
+import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from spgcl.engine.device import scoring_device
-from spgcl.errors import InputError, note
+from spgcl.errors import InputError, Note, note
 from spgcl.evaluation.checks import task_digest
 from spgcl.io.records import read_record, require_part
 from spgcl.report.columns import read_columns
@@ -90,7 +91,10 @@ def write_comparison(record: dict[str, Any], say: Say = silent) -> str | None:
     else:
         # Principal components: training several methods took long enough.
         wanted = Wanted(projection="pca", protocol=_common_protocol(runs))
-        entries = [_entry(folder, wanted, silent) for folder in runs]
+        with warnings.catch_warnings():
+            # The comparison has given the notes on this graph.
+            warnings.simplefilter("ignore", Note)
+            entries = [_entry(folder, wanted, silent) for folder in runs]
     write_page(page, compare_runs(entries, "pca", silent))
     return str(page)
 

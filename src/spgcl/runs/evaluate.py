@@ -41,6 +41,8 @@ from spgcl.scale.store import Store
 
 # What an evaluation computes, as named by --only.
 PARTS = ("probe", "baselines", "knn", "clustering", "links", "reliability")
+# What a record has of them.
+_FOUND = {"mean", "knn", "clustering", "link_prediction", "verdict"}
 # Embeddings, labels, splits.
 Task = tuple[NDArray[np.float32], NDArray[np.int64], Splits]
 Progress = Callable[[Path, float], None]
@@ -246,6 +248,11 @@ def evaluate_run(
         record["link_prediction"] = link_scores(embeddings, *held_out)
     if loaded.labels is None and "reliability" in asked.only:
         record |= without_labels(folder, run, loaded.graph, embeddings, device)
+    if not _FOUND & record.keys():
+        raise InputError(
+            f"--only {','.join(asked.only)} finds nothing to compute for {folder}: probe, knn and clustering "
+            "need labels, baselines also the probe, links --hold-out-edges, reliability a run without labels"
+        )
     require_unchanged(folder, run)
     return record
 
