@@ -113,10 +113,11 @@ def grid_text(lines: Sequence[Record]) -> str:
     regrets = {line["graph"]: regret_of(line) for line in lines}
     within = 100 * fmean(regret <= 1 for regret in regrets.values())
     trained = sum("spgcl" in line["scores"] for line in lines)
+    error = (within * (100 - within) / len(lines)) ** 0.5
     words = (
         f"On {len(lines)} graphs, SP-GCL trained on {trained} of them, the mean regret is "
         f"{fmean(regrets.values()):.2f} points; auto is within one point of the best of the others, or "
-        f"ahead, on {within:.0f} %. Mean regret, with the number of graphs:"
+        f"ahead, on {within:.1f} % (standard error {error:.1f}). Mean regret, with the number of graphs:"
     )
     cells: dict[tuple[float, float], list[float]] = defaultdict(list)
     for line in lines:
@@ -127,7 +128,23 @@ def grid_text(lines: Sequence[Record]) -> str:
         [f"{homophily:g}", *[_regret_cell(cells.get((homophily, signal), [])) for signal in signals]]
         for homophily in sorted({homophily for homophily, _ in cells})
     ]
-    return f"{words}\n\n{table(['homophily', *[f'signal {signal:g}' for signal in signals]], rows)}"
+    cells_table = table(["homophily", *[f"signal {signal:g}" for signal in signals]], rows)
+    behind = sorted((line for line in lines if regret_of(line) > 1), key=regret_of, reverse=True)
+    return "\n\n".join([words, cells_table, *([_behind_table(behind)] if behind else [])])
+
+
+def _behind_table(lines: Sequence[Record]) -> str:
+    """Graphs on which auto is behind by more than a point: what they are, and the scores."""
+    kinds = ("num_nodes", "num_classes", "average_degree", "homophily", "num_features", "signal")
+    rivals = ("raw", "smoothed", "joined", "spgcl")
+    rows = []
+    for line in lines:
+        tests = {name: scores["test"] for name, scores in line["scores"].items()}
+        shown = [_cell(tests.get(name)) for name in (*rivals, "auto")]
+        drawn = [f"{line['parameters'][kind]:g}" for kind in kinds]
+        rows.append([str(line["graph"]), *drawn, f"{line['chance']:.0f}", *shown])
+    columns = ["graph", "nodes", "classes", "degree", "homophily", "columns", "signal", "chance"]
+    return f"Where it is further behind:\n\n{table([*columns, *rivals, 'auto'], rows)}"
 
 
 def _regret_cell(regrets: Sequence[float]) -> str:

@@ -1,13 +1,16 @@
-"""SP-GCL's defaults on a graph of 200,000 nodes and 2 million edges: time and memory of whole commands.
+"""SP-GCL's defaults, and auto, on 200,000 nodes and 2 million edges: time and memory of whole commands.
 
-One line per command, appended to results/large.jsonl: the defaults for that size, and two steps of the usual
-ones.
+One line per command, appended to results/large.jsonl: SP-GCL's defaults for that size, two steps of its usual
+ones, and auto.
 
     python benchmarks/large.py
+    python benchmarks/large.py auto
 """
 
+import argparse
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from record import RESULTS, command_line
@@ -17,19 +20,30 @@ from spgcl.engine.device import choose_device
 from spgcl.experiments.results import append, machine
 
 NUM_NODES, NUM_FEATURES = 200_000, 64
-ALL_ROWS = {"batch_norm_rows": "all", "fan_out": 0}
+# Method and values set by hand.
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "sized": ("spgcl", {}),
+    "defaults": ("spgcl", {"batch_norm_rows": "all", "fan_out": 0, "steps": 2}),
+    "auto": ("auto", {}),
+}
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("variants", nargs="*", metavar="VARIANT", help=f"of {', '.join(VARIANTS)}")
+    variants = parser.parse_args().variants or list(VARIANTS)
     path = RESULTS / "large.jsonl"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_power_law(folder, NUM_NODES)
         features = np.random.default_rng(0).standard_normal((NUM_NODES, NUM_FEATURES), dtype=np.float32)
         np.save(folder / "features.npy", features)
-        files = (folder / "edges.parquet", "--features", folder / "features.npy", "--method", "spgcl")
-        for variant, given in (("sized", {}), ("defaults", {**ALL_ROWS, "steps": 2})):
-            command = spgcl("fit", *files, "--threads", 1, "--out", folder / variant, *settings(given))
+        files = (folder / "edges.parquet", "--features", folder / "features.npy", "--threads", 1)
+        for variant in variants:
+            method, given = VARIANTS[variant]
+            command = spgcl("fit", *files, "--method", method, "--out", folder / variant, *settings(given))
             found = watched(command)
             fitted = found.pop("output")
             line = {"variant": variant, "nodes": NUM_NODES, "given": given, "steps": fitted["steps"]}

@@ -1,4 +1,4 @@
-"""The table of SP-GCL's defaults on a large graph, from results/large.jsonl."""
+"""SP-GCL's defaults and auto on a large graph, from results/large.jsonl."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,3 +24,16 @@ def large_table(records: Sequence[dict[str, Any]]) -> str:
     ]
     columns = ["defaults", "steps", "seconds per step", "processor seconds of the command", "peak GiB"]
     return table(columns, rows) if rows else NO_RESULTS
+
+
+def auto_text(records: Sequence[dict[str, Any]]) -> str:
+    """Time and memory of auto."""
+    found = [one for one in records if one["variant"] == "auto"]
+    if not found:
+        return NO_RESULTS
+    memory = found[-1]["mib"]["resident"] / 1024
+    return (
+        f"`spgcl fit` on {found[-1]['nodes']:,} nodes, 2 million edges and 64 features takes "
+        f"{found[-1]['cpu_seconds']:.0f} seconds of one processor and {memory:.1f} GiB "
+        "(`python benchmarks/large.py auto`)."
+    )

@@ -112,6 +112,7 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
         "ablation": auto_tables.ablation_table(measured["ablation"]),
         "few": auto_tables.few_table(measured["few_labels"]),
         "grid": auto_tables.grid_text(measured["grid"]),
+        "large": large_tables.auto_text(measured["large"]),
     }
     blocks |= {
         "docs/choosing.md": {

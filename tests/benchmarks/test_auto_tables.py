@@ -69,11 +69,15 @@ def test_variants_are_differences_from_auto():
 def test_regret_is_against_the_best_of_the_others():
     def line(graph, auto, **others):
         scores = {name: {"test": test} for name, test in {"auto": auto, **others}.items()}
-        return {"graph": graph, "parameters": {"homophily": 0.1, "signal": 1.0}, "scores": scores}
+        sizes = {"num_nodes": 150, "num_classes": 2, "average_degree": 4.0, "num_features": 8}
+        parameters = {**sizes, "homophily": 0.1, "signal": 1.0}
+        return {"graph": graph, "parameters": parameters, "chance": 50.0, "scores": scores}
 
     text = auto_tables.grid_text([line(0, 80.0, raw=81.0, spgcl=60.0), line(1, 80.0, raw=70.0, joined=83.0)])
     assert text.startswith("On 2 graphs, SP-GCL trained on 1 of them, the mean regret is 2.00 points")
-    assert "on 50 %" in text and "| 0.1 | 2.0 (2) |" in text
+    assert "on 50.0 % (standard error 35.4)" in text and "| 0.1 | 2.0 (2) |" in text
+    behind = "| 1 | 150 | 2 | 4 | 0.1 | 8 | 1 | 50 | 70.00 | - | 83.00 | - | 80.00 |"
+    assert text.splitlines()[-1] == behind and "\n| 0 | 150 |" not in text
 
 
 def test_the_figure_has_a_dot_per_graph_higher_the_further_auto_is_ahead():

@@ -125,7 +125,7 @@ class Auto(Method[PreparedAuto]):
         else:
             found = agreements(scaled, channels_on(device), repeats=REPEATS, seed=0)
             self.agreement.copy_(torch.as_tensor(found))
-            self.weights.copy_(torch.as_tensor(channel_weights(found)))
+            self.weights.copy_(torch.as_tensor(channel_weights(found.mean(axis=0))))
             turns = self._turns(scaled, channels, sample)
         turns = [weight * turn for weight, turn in zip(self.weights, turns, strict=True)]
         rows = torch.cat([channel @ turn for channel, turn in zip(channels, turns, strict=True)], dim=1)

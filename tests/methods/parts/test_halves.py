@@ -15,7 +15,7 @@ from spgcl.methods.parts.halves import (
     halves,
     incomparable,
 )
-from spgcl.methods.parts.weights import OWN_PART, SHRINKAGE, UNCERTAINTY, channel_weights, only_own_repeats
+from spgcl.methods.parts.weights import SHRINKAGE, UNCERTAINTY, channel_weights
 
 NAMES = list(CHANNELS)
 
@@ -190,7 +190,7 @@ def with_reliability(**values):
 
 
 def test_channels_count_by_reliability_drawn_towards_equal_weights():
-    weights = channel_weights(with_reliability(own=0.5, two_hops=0.25)[None])
+    weights = channel_weights(with_reliability(own=0.5, two_hops=0.25))
     drawn = SHRINKAGE * 0.5 + UNCERTAINTY
     wanted = np.full(len(NAMES), drawn)
     wanted[NAMES.index("own")], wanted[NAMES.index("two hops")] = 0.5 + drawn, 0.25 + drawn
@@ -202,55 +202,13 @@ def test_channels_count_by_reliability_drawn_towards_equal_weights():
 def test_a_coarse_channel_counts_by_what_it_shares_with_finer_ones(coarse):
     agreement = with_reliability(neighbours=0.4, two_hops=0.4, **{coarse: 0.9})
     index = NAMES.index(coarse)
-    alone = channel_weights(agreement[None])[index]
+    alone = channel_weights(agreement)[index]
     for other, shared in (("neighbours", 0.3), ("two hops", 0.5)):
         agreement[index, NAMES.index(other)] = agreement[NAMES.index(other), index] = shared
-    weights = channel_weights(agreement[None])
+    weights = channel_weights(agreement)
     # The lesser of the two squared correlations, 0.3^2 / (0.9 * 0.4), is what counts.
     drawn = (SHRINKAGE * 0.4 + UNCERTAINTY) if coarse != "degrees" else 0
     counted = 0.9 * 0.3**2 / (0.9 * 0.4)
     ratio = (counted + drawn) / (0.4 + SHRINKAGE * 0.4 + UNCERTAINTY)
     assert weights[index] / weights[NAMES.index("two hops")] == pytest.approx(ratio)
     assert weights[index] > alone
-
-
-def in_two_halves(deviation, **values):
-    """Agreement over two repeats, whose diagonal is so far from the values on either side."""
-    agreement = with_reliability(**values)
-    spread = deviation * np.eye(len(NAMES))
-    return np.stack([agreement - spread, agreement + spread])
-
-
-def test_own_features_carry_most_weight_where_nothing_but_they_repeats_itself():
-    agreement = in_two_halves(0.0005, own=0.0015, one_hop=0.0009, region=0.001)
-    weights = channel_weights(agreement)
-    assert weights[NAMES.index("own")] ** 2 == pytest.approx(OWN_PART)
-    assert np.linalg.norm(weights) == pytest.approx(1)
-    # The others keep their proportions.
-    drawn = SHRINKAGE * 0.0015 + UNCERTAINTY
-    one, other = (weights[NAMES.index(name)] for name in ("one hop", "neighbours"))
-    assert one / other == pytest.approx((0.0009 + drawn) / drawn)
-
-
-def test_own_features_that_count_more_already_keep_their_weight():
-    agreement = in_two_halves(0.01, own=0.5)
-    drawn = SHRINKAGE * 0.5 + UNCERTAINTY
-    wanted = (0.5 + drawn) / np.sqrt((0.5 + drawn) ** 2 + 5 * drawn**2)
-    assert only_own_repeats(agreement) and wanted**2 > OWN_PART
-    assert channel_weights(agreement)[NAMES.index("own")] == pytest.approx(wanted)
-
-
-@pytest.mark.parametrize(
-    ("deviation", "values", "wanted"),
-    [
-        (0.004, {"own": 0.01}, True),
-        (0.006, {"own": 0.01}, False),
-        (0.004, {"own": 0.01, "neighbours": 0.0079}, True),
-        (0.004, {"own": 0.01, "neighbours": 0.0081}, False),
-        (0.004, {"own": 0.01, "two_hops": 0.011}, False),
-        (0.004, {"own": 0.01, "region": 0.5, "degrees": 0.5}, True),
-    ],
-    ids=["own", "own by chance", "neighbours by chance", "neighbours", "hops are better", "coarse ones"],
-)
-def test_only_own_features_repeat_if_neighbours_are_not_told_apart_from_chance(deviation, values, wanted):
-    assert only_own_repeats(in_two_halves(deviation, **values)) == wanted
