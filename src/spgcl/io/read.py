@@ -228,7 +228,7 @@ def _no_features(draft: Draft) -> InputError:
     from_nodes = f" take them from node attributes (--attributes {listed}{more})," if listed else ""
     return NoFeaturesError(
         f"no features; give them (--features FILE),{from_nodes} or compute some from the structure "
-        "(--structural degree|spectral)"
+        "(--structural degree|spectral, of triples also relations)"
     )
 
 
