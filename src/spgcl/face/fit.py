@@ -64,11 +64,11 @@ def fit(
         progress: A function of finished steps and loss; False for none (default: as the command shows it).
         settings: Hyper-parameters of the method, and graph options of the command, such as `structural`.
     """
-    what: dict[str, Any] = {"method": method, "preset": preset, "seed": seed, "seeds": retrainings}
-    what |= {"embedding_format": format, "hold_out_edges": hold_out_edges}
-    what |= {"precision": precision, "deterministic": deterministic, "resume": resume, "overwrite": overwrite}
     path = None if out is None else Path(out)
-    request = Request("", device_of(device, threads), out=path, **what)
+    request = Request("", device_of(device, threads), out=path, resume=resume, overwrite=overwrite)
+    request = replace(request, method=method, preset=preset, seed=seed, seeds=retrainings)
+    request = replace(request, hold_out_edges=hold_out_edges, embedding_format=format)
+    request = replace(request, precision=precision, deterministic=deterministic)
     controls = {"observe_every": observe, "save_every": checkpoint_every}
     return _carried_out(request, (graph, features, labels), settings, watching(progress), **controls)
 
