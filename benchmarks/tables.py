@@ -184,7 +184,7 @@ def main() -> None:
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-            print(f"wrote {name}")
+            print(f"wrote {name}{'; run again for what reads it' if str(name) == PRESETS else ''}")
     redrawn = comparison_tables.draw_statistics(arguments.root, arguments.results, check=arguments.check)
     if arguments.check and (stale or redrawn):
         sys.exit(1)
