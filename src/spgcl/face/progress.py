@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Literal
 
-from spgcl.graph.display import lasting
-
 Update = Callable[..., None]
 
 
@@ -34,6 +32,8 @@ class Lines:
         print(self._line(now - self._began), end=self._end, file=sys.stderr, flush=True)
 
     def _line(self, seconds: float) -> str:
+        from spgcl.graph.display import lasting
+
         state = dict(self._state)
         title, total, done = state.pop("description"), state.pop("total"), state.pop("completed", 0)
         parts = [

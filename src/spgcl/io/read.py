@@ -16,7 +16,6 @@ from spgcl.io.draft import EDGE_OPTIONS, NO_WEIGHTS, Draft, Options, is_integer,
 from spgcl.io.features import NodeFeatures, holds_matrix, read_features
 from spgcl.io.objects import as_matrix, comes_from, from_adjacency, from_edge_array, from_pyg, is_frame
 from spgcl.io.opening import naming, read_bytes, suffix_of
-from spgcl.io.relations import count_relations
 
 EDGE_LISTS = (".csv", ".tsv", ".txt", ".edges", ".edgelist", ".parquet", ".feather")
 SAVED_DATA = (".pt", ".pth")
@@ -82,9 +81,17 @@ def read_graph(
     chosen: dict[str, Any] = {"id_column": id_column, "columns": feature_columns, "encoding": encoding}
     given = None if features is None else read_features(features, **chosen)
     if draft.relations and given is None:
-        given, structural = count_relations(draft, draft.relations, encoding), None
+        given, structural = _relation_counts(draft, encoding), None
     with naming(draft.origin):
         return _assemble(draft, given, structural=structural, directed=directed)
+
+
+def _relation_counts(draft: Draft, encoding: Mapping[str, Any] | None) -> NodeFeatures:
+    # Late, as it reads tables.
+    from spgcl.io.relations import count_relations
+
+    assert draft.relations
+    return count_relations(draft, draft.relations, encoding)
 
 
 def _split_pair(source: Any, features: Any) -> tuple[Any, Any]:

@@ -179,7 +179,7 @@ def _count(scores: Mapping[str, Any], record: Mapping[str, Any]) -> tuple[int, s
         count = len(record["retrainings"])
     else:
         unit = "split" if over == "splits" else "start"
-        count = len({score[unit] for score in scores["splits"]})
+        count = len({score[unit] for score in scores.get("splits", record.get("splits"))})
     return count, over if count != 1 else over.removesuffix("s")
 
 
