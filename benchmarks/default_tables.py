@@ -79,7 +79,7 @@ def choice(records: Sequence[Record], scores: Iterable[Record], method: str) -> 
     for name in names:
         for trial, seeds in ended[name][0].items():
             firsts[trial][name] = seeds[0]
-    candidates = (*range(1, spaces.TRIALS), *spaces.CANDIDATES)
+    candidates = (*range(1, spaces.TRIALS), *spaces.CANDIDATES.get(method, ()))
     draws = {trial: firsts[trial] for trial in candidates if len(firsts[trial]) == len(names)}
     validated = {name: firsts[ended[name][1]][name] for name in names}
     earlier = _earlier(firsts, scores, method, names)
@@ -130,7 +130,7 @@ def default_table(records: Sequence[Record], scores: Sequence[Record]) -> str:
                 *_test_means(*(graphs.get(method, {}) for graphs in tested)),
             ]
         )
-    columns = ["method", "defaults", "earlier defaults", "best draw", "gain", "`validated`", "gap"]
+    columns = ["method", "defaults", "earlier defaults", "best", "gain", "`validated`", "gap"]
     columns += ["test, defaults", "test, preset"]
     return table(columns, rows, text_columns=2) if rows else NO_RESULTS
 

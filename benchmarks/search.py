@@ -79,7 +79,8 @@ def main() -> None:
     if unknown := {method for method, _ in pairs} - SPACES.keys():
         parser.error(f"no space for {', '.join(sorted(unknown))}; there is one for {', '.join(SPACES)}")
     trials = arguments.trials or range(TRIALS)
-    if outside := set(trials) - {*range(TRIALS), DEFAULTS, *CANDIDATES}:
+    known = [{*range(TRIALS), DEFAULTS, *CANDIDATES.get(method, ())} for method, _ in pairs]
+    if outside := set(trials) - set.intersection(*known):
         parser.error(
             f"no trial {', '.join(map(str, sorted(outside)))}; see results/README.md for those there are"
         )

@@ -169,7 +169,7 @@ DEFAULTS = 50
 CROSSED = {"gae": (24, 12, 17), "dgi": (5, 12, 17)}
 MOVED = {"gae": 24}
 _CROSSES, _MOVES = range(100, 112), range(112, 122)
-CANDIDATES = range(100, 122)
+CANDIDATES = {"gae": (*_CROSSES, *_MOVES), "dgi": (*_CROSSES,)}
 # The preset of a score whose setting is the best of these trials, for a method that had more.
 DRAWN = "drawn"
 # The preset of a score that was measured with the defaults before they were chosen over all graphs.
