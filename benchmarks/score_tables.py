@@ -10,7 +10,9 @@ from markdown import NO_RESULTS, table
 from spaces import DRAWN, EARLIER
 
 from spgcl.datasets.entries import entries
-from spgcl.methods import METHODS, find, parameters
+from spgcl.experiments.plan import Run
+from spgcl.experiments.results import is_current
+from spgcl.methods import METHODS, find, parameters, presets
 from spgcl.report.paper import paper_figure
 
 # The authors' code in our own run on an NVIDIA H200, on the same graphs and splits. It drops CiteSeer's
@@ -46,6 +48,18 @@ BOTH_PROBES = {"paper": "paper's probe", "tuned": "tuned probe"}
 PROTOCOLS = {**BOTH_PROBES, "predictions": "own predictions"}
 Record = dict[str, Any]
 Group = tuple[str, str | None, str]
+
+
+def of_today(records: Iterable[Record]) -> list[Record]:
+    """Scores without those of defaults and presets that have changed since, if lines have their settings."""
+    return [record for record in records if "settings" not in record or _is_of_today(record)]
+
+
+def _is_of_today(record: Record) -> bool:
+    if record["preset"] not in (None, *presets.PRESETS):
+        return True
+    named = (record[name] for name in ("dataset", "method", "preset", "given", "seed"))
+    return is_current(record, Run("", "scores", *named))
 
 
 def grouped(records: Iterable[Record]) -> dict[Group, dict[str, list[Record]]]:
@@ -118,7 +132,7 @@ def best_of(
 ) -> dict[str, dict[str, list[Record]]]:
     """By row and graph, the trainings of the preset, or of the defaults, that is best on validation.
 
-    Settings with less than three trainings count where there are no others. A row is a method, or one of its
+    Settings with fewer than three trainings count where there are no others. A row is a method, or one of its
     variants.
     """
 

@@ -89,7 +89,7 @@ def documents(root: Path, results: Path) -> dict[Path, str]:
     measured: dict[str, list[Record]] = defaultdict(list)
     measured |= {path.stem: read_lines(path) for path in results.glob("*.jsonl")}
     searched = measured["search"]
-    scores = [line for name in ("scores", "table1", "table2") for line in measured[name]]
+    scores = score_tables.of_today(line for name in ("scores", "table1", "table2") for line in measured[name])
     named = search_tables.plainly_named(scores, searched)
     best = score_tables.best_of(named, "paper")
     sections = {

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import default_tables
 import pytest
+import score_tables
 import spaces
 
 from spgcl.experiments.results import read_lines
@@ -55,7 +56,8 @@ def chosen(earlier, **draws):
     ],
     ids=["mean", "chance", "ahead", "too far behind", "candidate by chance", "candidate ahead"],
 )
-def test_the_best_mean_over_the_graphs_is_chosen(earlier, draws, trial, gap):
+def test_the_best_mean_over_the_graphs_is_chosen(earlier, draws, trial, gap, monkeypatch):
+    monkeypatch.setitem(spaces.CANDIDATES, "selene", (100,))
     found = chosen(earlier, **draws)
     assert (found.trial, found.gap) == (trial, pytest.approx(gap))
 
@@ -97,3 +99,12 @@ def test_the_committed_defaults_are_those_chosen(method):
         assert {name: defaults[name] for name in space} == {
             name: settings[found.trial][name] for name in space
         }
+
+
+def test_scores_of_defaults_that_have_changed_are_not_shown():
+    line = {"dataset": "cora", "method": "dgi", "preset": None, "given": {}, "seed": 0}
+    today = {**line, "settings": resolved_settings("dgi", None, "cora", {})}
+    before = {**line, "settings": {**today["settings"], "batch_norm": "affine"}}
+    # Old lines do not say what they were, and names of a search are not presets.
+    unsaid, drawn = line, {**before, "preset": spaces.DRAWN}
+    assert score_tables.of_today([today, before, unsaid, drawn]) == [today, unsaid, drawn]
