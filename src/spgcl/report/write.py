@@ -11,7 +11,6 @@ from typing import Any, Literal
 from spgcl.engine.device import scoring_device
 from spgcl.errors import InputError, Note, note
 from spgcl.evaluation.checks import task_digest
-from spgcl.io.records import read_record, require_part
 from spgcl.report.columns import read_columns
 from spgcl.report.comparison import Entry, compare_runs
 from spgcl.report.material import Material
@@ -24,11 +23,11 @@ from spgcl.runs.evaluate import (
     labelled,
     require_same_nodes,
     run_folders,
+    stored_evaluation,
     write_evaluation,
 )
 from spgcl.runs.folder import require_own
 from spgcl.runs.record import Run, deriving, load_held_out, read_results, read_run
-from spgcl.runs.schema import Evaluation, Labelled
 from spgcl.runs.sources import Loaded, is_dataset, require_loadable
 from spgcl.scale.store import Store
 
@@ -84,7 +83,7 @@ def write_comparison(record: dict[str, Any], say: Say = silent) -> str | None:
         return None
     page = folders[0].parent / "comparison.html"
     runs = [folder for path in folders for folder in run_folders(path)]
-    entries = [Entry(folder, read_run(folder), _stored_evaluation(folder)) for folder in runs]
+    entries = [Entry(folder, read_run(folder), stored_evaluation(folder)) for folder in runs]
     if (count := entries[0].run.graph["num_nodes"]) > MOST_MAPPED:
         command = shlex.join(["spgcl", "report", *map(str, folders)])
         say(f"the page has no maps of {count:,} nodes; {command} draws them")
@@ -135,7 +134,7 @@ def _compare(folders: list[Path], path: Path, wanted: Wanted, say: Say) -> dict[
 
 def _common_protocol(folders: list[Path]) -> str:
     """The probe of the first run that was scored by one: all runs of a page are scored by the same."""
-    stored = [(_stored_evaluation(folder) or {}).get("protocol") for folder in folders]
+    stored = [(stored_evaluation(folder) or {}).get("protocol") for folder in folders]
     return next((protocol for protocol in stored if protocol in ("paper", "tuned")), "paper")
 
 
@@ -146,14 +145,14 @@ def _entry(folder: Path, wanted: Wanted, say: Say) -> Entry:
         material = _material(folder, wanted, say)
     except InputError as error:
         note(f"{folder} has no map: {error}")
-        return Entry(folder, read_run(folder), _stored_evaluation(folder))
+        return Entry(folder, read_run(folder), stored_evaluation(folder))
     return Entry(folder, material.run, material.evaluation, material)
 
 
 def _material(folder: Path, wanted: Wanted, say: Say) -> Material:
     say("reading")
     run, vectors, node_ids = read_results(folder)
-    found = _stored_evaluation(folder)
+    found = stored_evaluation(folder)
     asked = _asked(run, found, wanted)
     loaded = labelled(folder, run, asked)
     if isinstance(loaded.graph, Store):
@@ -223,16 +222,6 @@ def _evaluated(
         # A page can also be made of a run in a read-only folder.
         note(str(error))
     return record
-
-
-def _stored_evaluation(folder: Path) -> dict[str, Any] | None:
-    path, remedy = folder / "eval.json", f"run spgcl eval {folder} again"
-    if not path.exists():
-        return None
-    found: dict[str, Any] = read_record(path, Evaluation, remedy)
-    if "mean" in found:
-        require_part(path, found, Labelled, remedy)
-    return found
 
 
 def _is_of_same_task(found: dict[str, Any], load: Callable[[], Loaded]) -> bool:

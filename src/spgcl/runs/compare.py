@@ -9,8 +9,8 @@ from typing import Any
 from spgcl.errors import InputError, Note, note
 from spgcl.evaluation import majority_class, split_half
 from spgcl.methods import SHORT_LIST, find, parameters
-from spgcl.runs.evaluate import Asked, as_asked, evaluate
-from spgcl.runs.held_out import agreement_of_seeds, criteria_of, held_out, measured_before
+from spgcl.runs.evaluate import Asked, as_asked, evaluate, stored_evaluation
+from spgcl.runs.held_out import agreement_of_seeds, criteria_of, held_out
 from spgcl.runs.kept import keep
 from spgcl.runs.paired import chosen, differences, validation_of
 from spgcl.runs.plan import Plan, Request, Watch, carry_out, plan
@@ -83,7 +83,8 @@ def _plans(contest: Contest, loaded: Loaded, folder: Path) -> dict[str, Plan]:
 
 def _trained_and_scored(planned: Plan, asked: Asked, watch: Watch) -> dict[str, Any]:
     seconds, folders = 0.0, []
-    before = measured_before(planned.trainings[0].folder)
+    # What an earlier comparison found, while the vectors are those of then.
+    before = (stored_evaluation(planned.trainings[0].folder) or {}).get("held_out")
     for folder, run in carry_out(planned, watch=watch):
         keep(folder, planned.loaded)
         folders.append(folder)

@@ -19,6 +19,7 @@ from spgcl.evaluation.scores import METRICS
 from spgcl.evaluation.verdict import on_vectors
 from spgcl.files import replacing, steady
 from spgcl.graph import Graph
+from spgcl.io.records import read_record, require_part
 from spgcl.io.shards import has_shards, read_shards
 from spgcl.methods import Supervision, find
 from spgcl.runs.baselines import beside
@@ -34,6 +35,7 @@ from spgcl.runs.record import (
     to_json,
     unfinished,
 )
+from spgcl.runs.schema import Evaluation, Labelled
 from spgcl.runs.sources import Loaded, resolve_recorded, training_graph
 from spgcl.runs.splits import chosen_splits
 from spgcl.scale.sample import sampled_graph
@@ -324,6 +326,18 @@ def _by_predictions(folder: Path, run: Run, task: Task, metric: str) -> dict[str
         )
     scores = score_predictions(class_scores, labels, splits, metric=metric)
     return {**scores.as_record(), "split_source": splits.source}
+
+
+def stored_evaluation(folder: Path) -> dict[str, Any] | None:
+    """The scores in the folder of a run, or of retrainings, if there are any."""
+    path, remedy = folder / "eval.json", f"run spgcl eval {folder} again"
+    try:
+        found: dict[str, Any] = read_record(path, Evaluation, remedy)
+    except FileNotFoundError:
+        return None
+    if "mean" in found:
+        require_part(path, found, Labelled, remedy)
+    return found
 
 
 def write_evaluation(folder: Path, record: dict[str, Any], run: Run | None = None) -> None:

@@ -6,16 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spgcl.errors import InputError, note
 from spgcl.evaluation import link_scores
 from spgcl.evaluation.criteria import agreement, columns_of, without_columns
 from spgcl.graph import Graph
-from spgcl.io.records import read_record
 from spgcl.methods.parts.halves import incomparable
 from spgcl.runs.plan import Plan, Watch
 from spgcl.runs.record import read_results
-from spgcl.runs.schema import Evaluation
 from spgcl.runs.sources import training_graph
 from spgcl.training.fitting import fit
 
@@ -56,21 +55,12 @@ def held_out(planned: Plan, watch: Watch) -> dict[str, float]:
     return found | ({"features": agreement(vectors, columns_of(graph, hidden))} if hidden.any() else {})
 
 
-def _hidden_columns(graph: Graph, seed: int) -> Any:
+def _hidden_columns(graph: Graph, seed: int) -> NDArray[np.bool_]:
     hidden = np.zeros(graph.num_features, dtype=np.bool_)
     if not incomparable(graph):
         count = max(1, round(FRACTION * graph.num_features))
         hidden[np.random.default_rng(seed).choice(graph.num_features, count, replace=False)] = True
     return hidden
-
-
-def measured_before(folder: Path) -> dict[str, float] | None:
-    """The same from an earlier comparison, while the vectors are those of then."""
-    path = folder / "eval.json"
-    if not path.exists():
-        return None
-    record: dict[str, Any] = read_record(path, Evaluation, f"run spgcl eval {folder} again")
-    return record.get("held_out")
 
 
 def criteria_of(record: Mapping[str, Any]) -> dict[str, Any]:
