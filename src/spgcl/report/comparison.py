@@ -145,7 +145,7 @@ def _paired(scored: Sequence[Entry], rows: Rows) -> list[Item]:
         dots.append(strip(name, gaps, gap["mean"], None, colour=colours.get(name), words=words))
     if not dots:
         return []
-    title = f"{scored[0].run.dataset}: differences from {best}, split by split"
+    title = f"{scored[0].run.dataset}: differences from {best} on the same splits and starts"
     return [strips(title, dots, "test score minus that of the run which validation chooses, percent", (0, 0))]
 
 
